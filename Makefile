@@ -1,0 +1,43 @@
+# Everything works on a fresh machine with python3 and make: targets set up their own .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint types imports unit bench clean
+
+demo: .venv/core
+	$(BIN)/stc demo
+
+test: lint types imports unit
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/dev
+	$(BIN)/mypy
+
+imports: .venv/dev
+	$(BIN)/lint-imports
+
+unit: .venv/dev
+	$(BIN)/pytest
+
+bench: .venv/bench
+	$(BIN)/python benchmarks/speed.py
+
+.venv/core: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+.venv/dev: .venv/core
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+.venv/bench: .venv/core
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	touch $@
+
+clean:
+	rm -rf .venv .bench_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,181 @@
+"""Measure ours against a peer in one run, and show the outcome: nothing here knows stc."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+Work = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row of the table: what ours and the peer took (medians of the runs), and the bar."""
+
+    group: str
+    work: str
+    peer: str
+    ours_runs: list[float]
+    peer_runs: list[float]
+    bar: float | None = None
+    unit: str = "s"
+    ours_accuracy: float | None = None
+    peer_accuracy: float | None = None
+    note: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ours(self) -> float:
+        """Return the median of our runs."""
+        return median(self.ours_runs)
+
+    @property
+    def theirs(self) -> float:
+        """Return the median of the peer's runs."""
+        return median(self.peer_runs)
+
+    @property
+    def ratio(self) -> float:
+        """Return ours over theirs."""
+        return self.ours / self.theirs
+
+    @property
+    def holds(self) -> bool | None:
+        """Say whether the ratio is within the bar; None where there is no bar."""
+        return None if self.bar is None else self.ratio <= self.bar
+
+
+@dataclass
+class Runs:
+    """The seconds of every run of one task, and, if kept, what its last run returned."""
+
+    keep: bool = False
+    seconds: list[float] = field(default_factory=list)
+    value: Any = None
+
+    def run(self, work: Work) -> float:
+        """Run once, after collecting garbage, and return the seconds."""
+        self.value = None
+        gc.collect()
+        start = time.perf_counter()
+        value = work()  # named, so that freeing it falls outside the clock
+        self.seconds.append(time.perf_counter() - start)
+        if self.keep:
+            self.value = value
+        return self.seconds[-1]
+
+    def per_call(self, calls: int) -> list[float]:
+        """Return the seconds of one call, for a task that loops over `calls` of them."""
+        return [seconds / calls for seconds in self.seconds]
+
+
+def alternate(
+    title: str, peer: Work, *ours: Work, repeats: int, keep: bool = False
+) -> list[tuple[Runs, Runs]]:
+    """Run peer, ours, peer, ours, ... and return (peer, ours) for each of our tasks.
+
+    Several tasks of ours may build on each other (fit, then predict): within a repeat they run in
+    the order given, the peer before each of them, so that all meet the same state of the machine.
+    What a run returns is let go at once unless `keep`: what stays alive may speed up or slow down
+    the next run (polars keeps the strings of a Categorical as long as any column uses them).
+    """
+    pairs = [(Runs(keep), Runs(keep)) for _ in ours]
+    for repeat in range(1, repeats + 1):
+        seconds = []
+        for work, (peer_runs, our_runs) in zip(ours, pairs, strict=True):
+            seconds += [peer_runs.run(peer), our_runs.run(work)]
+        shown = ", ".join(show(value) for value in seconds)
+        progress(f"{title}: {repeat}/{repeats}: {shown} (peer, ours, ...)")
+    return pairs
+
+
+def progress(line: str) -> None:
+    """Write a line to the standard error, where it does not mix with the table."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def show(value: float, unit: str = "s") -> str:
+    """Return a quantity to three or four digits, seconds in a unit that suits them."""
+    if unit != "s":
+        return f"{value:.0f} {unit}"
+    if value >= 1:
+        return f"{value:.2f} s"
+    return f"{value * 1e3:.1f} ms" if value >= 1e-3 else f"{value * 1e6:.1f} us"
+
+
+def table(results: Sequence[Result]) -> str:
+    """Return the results as aligned text, the notes below it."""
+    head = ["work", "peer", "ours", "peer took", "ratio", "bar", "holds", "accuracy (ours, peer)"]
+    rows = [head] + [_cells(result) for result in results]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    lines = ["  ".join(_pad(row, widths)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    notes = [f"- {result.work}: {result.note}" for result in results if result.note]
+    return "\n".join(lines + (["", *notes] if notes else []))
+
+
+def _cells(result: Result) -> list[str]:
+    accuracies = (result.ours_accuracy, result.peer_accuracy)
+    scored = any(accuracy is not None for accuracy in accuracies)
+    shown = ["-" if accuracy is None else f"{accuracy:.4f}" for accuracy in accuracies]
+    return [
+        result.work,
+        result.peer,
+        show(result.ours, result.unit),
+        show(result.theirs, result.unit),
+        f"{result.ratio:.3f}",
+        "" if result.bar is None else f"{result.bar:g}",
+        {None: "", True: "yes", False: "NO"}[result.holds],
+        ", ".join(shown) if scored else "",
+    ]
+
+
+def _pad(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    words, numbers = slice(0, 2), slice(2, 6)
+    left = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+    right = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+    return left[words] + right[numbers] + left[6:]
+
+
+def write_json(file: Path, results: Sequence[Result], packages: Sequence[str]) -> None:
+    """Write every run of every result, and what they ran on."""
+    found = [
+        asdict(result)
+        | {
+            "ours": result.ours,
+            "theirs": result.theirs,
+            "ratio": result.ratio,
+            "holds": result.holds,
+        }
+        for result in results
+    ]
+    report = {"environment": environment(packages), "results": found}
+    file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def environment(packages: Sequence[str]) -> dict[str, Any]:
+    """Return what the figures depend on: machine, Python, versions."""
+    return {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpus": os.cpu_count(),
+        "versions": {name: _version(name) for name in packages},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # such as our own, run from the source tree
+        return None

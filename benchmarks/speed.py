@@ -1,0 +1,383 @@
+"""Speed against peers: `python benchmarks/speed.py [--only NAME ...] [--repeats 5] [--json OUT]`.
+
+Every figure is a ratio against a peer measured in the same run: peer and ours take turns, and the
+medians are compared. The bars are those the project has set itself. See README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import data
+import harness
+import numpy as np
+import polars as pl
+from harness import Result, alternate
+
+from stc import SparseTensorClassifier, load_zoo
+
+ROWS, FEW_ROWS = 1_000_000, 100_000
+VALUES, MANY_VALUES = 5_000, 100_000  # in each column
+CALLS = 300
+PEERS = ["bornrule", "pandas", "pyarrow", "river"]
+PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", *PEERS]
+
+
+def accuracy(predicted: Any, truth: data.Labels) -> float:
+    """Return the share of labels predicted right."""
+    return float(np.mean(np.asarray(predicted) == truth))
+
+
+def fit_predict(train: Any, test: Any, y: Any) -> Any:
+    """Return what a new model learnt from `train` says of `test`."""
+    return SparseTensorClassifier().fit(train, y).predict(test)
+
+
+def csr(repeats: int) -> list[Result]:
+    """Measure 20 Newsgroups as counts: the vectorising is done once, outside the clock."""
+    from bornrule import BornClassifier
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.naive_bayes import MultinomialNB
+
+    news = data.load_news()
+    vectorizer = CountVectorizer(token_pattern=data.TOKEN_PATTERN, lowercase=False)
+    train, test = vectorizer.fit_transform(news.train), vectorizer.transform(news.test)
+
+    def fit_proba(estimator: type[Any]) -> tuple[Any, Any]:
+        model = estimator().fit(train, news.y_train)
+        return model.classes_, model.predict_proba(test)
+
+    def scored(runs: harness.Runs) -> float:
+        classes, probabilities = runs.value
+        return accuracy(classes[probabilities.argmax(axis=1)], news.y_test)
+
+    results = []
+    for peer, bar in ((MultinomialNB, 1.0), (BornClassifier, 0.25)):
+        [(theirs, mine)] = alternate(
+            f"csr, {peer.__name__}",
+            partial(fit_proba, peer),
+            partial(fit_proba, SparseTensorClassifier),
+            repeats=repeats,
+            keep=True,
+        )
+        results.append(
+            Result(
+                "csr",
+                "20 Newsgroups, CSR counts, fit + predict_proba",
+                peer.__name__,
+                mine.seconds,
+                theirs.seconds,
+                bar,
+                ours_accuracy=scored(mine),
+                peer_accuracy=scored(theirs),
+            )
+        )
+    return results
+
+
+def token_loop(documents: list[list[str]]) -> dict[str, int]:
+    """Give every distinct token a number in plain Python: the least that anyone must do."""
+    counts: dict[str, int] = {}
+    for document in documents:
+        for token in document:
+            counts.setdefault(token, len(counts))
+    return counts
+
+
+def tokens(repeats: int) -> list[Result]:
+    """Measure 20 Newsgroups as lists of tokens, in records and in a polars column."""
+    news = data.load_news()
+    train, test = data.tokenize(news.train), data.tokenize(news.test)
+    documents = train + test
+    records = [{"text": document} for document in train], [{"text": document} for document in test]
+    frames = pl.DataFrame({"text": train}), pl.DataFrame({"text": test})
+    kinds: list[tuple[str, tuple[Any, Any], float | None]] = [
+        ("lists of tokens in records", records, 0.5),
+        ("polars List(String) column", frames, None),
+    ]
+    results = []
+    for kind, (X_train, X_test), bar in kinds:
+        [(theirs, mine)] = alternate(
+            f"tokens, {kind}",
+            partial(token_loop, documents),
+            partial(fit_predict, X_train, X_test, news.y_train),
+            repeats=repeats,
+            keep=True,
+        )
+        results.append(
+            Result(
+                "tokens",
+                f"20 Newsgroups, {kind}, fit + predict",
+                "Python loop, dict.setdefault",
+                mine.seconds,
+                theirs.seconds,
+                bar,
+                ours_accuracy=accuracy(mine.value, news.y_test),
+                extra={"tokens": sum(map(len, documents)), "distinct": len(theirs.value)},
+            )
+        )
+    return results
+
+
+def strings(repeats: int) -> list[Result]:
+    """Measure 20 Newsgroups as raw strings: tokenising is part of the work, for both."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.pipeline import make_pipeline
+
+    news = data.load_news()
+
+    ours = partial(fit_predict, news.train, news.test, news.y_train)
+
+    def peer() -> Any:
+        pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
+        return pipeline.fit(news.train, news.y_train).predict(news.test)
+
+    [(theirs, mine)] = alternate("strings", peer, ours, repeats=repeats, keep=True)
+    return [
+        Result(
+            "strings",
+            "20 Newsgroups, raw strings, fit + predict",
+            "CountVectorizer + MultinomialNB",
+            mine.seconds,
+            theirs.seconds,
+            0.33,
+            ours_accuracy=accuracy(mine.value, news.y_test),
+            peer_accuracy=accuracy(theirs.value, news.y_test),
+        )
+    ]
+
+
+def zipf(group: str, values: int, bar: float | None, repeats: int, library: str) -> list[Result]:
+    """Fit and predict a table of Zipf strings against polars casting it to Categorical.
+
+    The model predicts right after its fit, so that the weights are computed within the clock.
+    """
+    file = data.zipf_file(ROWS, values)
+    frame = pl.read_parquet(file)
+    columns = frame.drop("label")
+    X: Any = columns
+    y: Any = frame["label"]
+    if library == "pandas":
+        import pandas as pd
+
+        X = pd.read_parquet(file)
+        y = X.pop("label")
+    model = SparseTensorClassifier()
+    pairs = alternate(
+        group,
+        lambda: columns.with_columns(pl.all().cast(pl.Categorical)),
+        lambda: model.fit(X, y),
+        lambda: model.predict(X),
+        repeats=repeats,
+    )
+    size = f"{ROWS:,} x {data.COLUMNS} strings, {values:,} values a column, {library}"
+    return [
+        Result(
+            group,
+            f"{size}, {step}",
+            "polars cast to Categorical",
+            mine.seconds,
+            theirs.seconds,
+            bar,
+            extra={"dtype": str(X.dtypes[0] if library == "polars" else X.dtypes.iloc[0])},
+        )
+        for step, (theirs, mine) in zip(("fit", "predict"), pairs, strict=True)
+    ]
+
+
+def table_polars(repeats: int) -> list[Result]:
+    """Measure a large table of strings, from polars."""
+    return zipf("polars", VALUES, 2.5, repeats, "polars")
+
+
+def table_pandas(repeats: int) -> list[Result]:
+    """Measure the same table, from pandas as read_parquet gives it."""
+    return zipf("pandas", VALUES, 2.5, repeats, "pandas")
+
+
+def table_wide(repeats: int) -> list[Result]:
+    """Measure the same shape with 100,000 possible values in each column; no bar."""
+    return zipf("wide", MANY_VALUES, None, repeats, "polars")
+
+
+def growth(repeats: int) -> list[Result]:
+    """Measure ten times the rows against itself."""
+    frame = pl.read_parquet(data.zipf_file(ROWS, VALUES))
+
+    columns, y = frame.drop("label"), frame["label"]
+    few = columns.head(FEW_ROWS)
+    [(theirs, mine)] = alternate(
+        "growth",
+        partial(fit_predict, few, few, y.head(FEW_ROWS)),
+        partial(fit_predict, columns, columns, y),
+        repeats=repeats,
+    )
+    return [
+        Result(
+            "growth",
+            f"growth to {ROWS:,} rows, polars, fit + predict",
+            f"itself, {FEW_ROWS:,} rows",
+            mine.seconds,
+            theirs.seconds,
+            11.0,
+        )
+    ]
+
+
+def memory(repeats: int) -> list[Result]:
+    """Measure the peak of memory beyond the input, each time in a fresh process (see memory.py)."""
+    file = data.zipf_file(ROWS, VALUES)
+    encoded = ROWS * data.COLUMNS * 4
+    results = []
+    for library in ("polars", "pandas"):
+        runs = []
+        for repeat in range(1, repeats + 1):
+            runs.append(_memory_of(library, file))
+            beyond = (runs[-1]["peak"] - runs[-1]["loaded"]) / 1e6
+            harness.progress(f"memory, {library}: {repeat}/{repeats}: {beyond:.0f} MB")
+        worst = max(run["peak"] - run["start"] - run["size"] for run in runs) / encoded
+        results.append(
+            Result(
+                "memory",
+                f"memory beyond the input, {ROWS:,} rows, {library}, fit + predict",
+                f"encoded input, rows x {data.COLUMNS} x 4 bytes",
+                [(run["peak"] - run["loaded"]) / 1e6 for run in runs],
+                [encoded / 1e6],
+                3.0,
+                unit="MB",
+                note=(
+                    f"peak minus resident after loading; {worst:.2f} at worst if what the reading "
+                    "of the file left resident is counted as ours too"
+                ),
+                extra={"processes": runs},
+            )
+        )
+    return results
+
+
+def _memory_of(library: str, file: Path) -> dict[str, int]:
+    script = Path(__file__).with_name("memory.py")
+    command = [sys.executable, str(script), library, str(file)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout))
+
+
+def record(repeats: int) -> list[Result]:
+    """Measure one animal as a dict, against the faster of river's models for such dicts."""
+    from river.naive_bayes import BernoulliNB, MultinomialNB
+
+    X, y = load_zoo()
+    animals, labels = X.to_dicts(), y.to_list()
+    one = animals[0]
+    model = SparseTensorClassifier().fit(animals, labels)
+
+    def ours() -> None:
+        for _ in range(CALLS):
+            model.predict_proba([one])
+
+    def peer(river: Any) -> harness.Work:
+        for animal, label in zip(animals, labels, strict=True):
+            river.learn_one(animal, label)
+
+        def predict() -> None:
+            for _ in range(CALLS):
+                river.predict_proba_one(one)
+
+        return predict
+
+    rivers: dict[str, Callable[[], Any]] = {
+        "MultinomialNB": MultinomialNB,
+        "BernoulliNB": BernoulliNB,
+    }
+    measured = []
+    for name, river in rivers.items():
+        [pair] = alternate(f"record, river {name}", peer(river()), ours, repeats=repeats)
+        measured.append((name, *pair))
+    faster = min(measured, key=lambda entry: float(np.median(entry[1].seconds)))
+    others = ", ".join(
+        f"{name} {harness.show(float(np.median(theirs.per_call(CALLS))))}"
+        for name, theirs, _ in measured
+    )
+    name, theirs, mine = faster
+    return [
+        Result(
+            "record",
+            "one dict of 16 attributes (Zoo), predict_proba",
+            f"river {name}, predict_proba_one",
+            mine.per_call(CALLS),
+            theirs.per_call(CALLS),
+            10.0,
+            note=f"the peer is the faster of {others} a call; {CALLS} calls a run",
+        )
+    ]
+
+
+GROUPS: dict[str, Callable[[int], list[Result]]] = {
+    "csr": csr,
+    "tokens": tokens,
+    "strings": strings,
+    "polars": table_polars,
+    "pandas": table_pandas,
+    "wide": table_wide,
+    "growth": growth,
+    "memory": memory,
+    "record": record,
+}
+NEED_DATA = {"csr", "tokens", "strings"}
+
+
+def parse() -> argparse.Namespace:
+    """Return the command line, parsed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=list(GROUPS), metavar="NAME", help=f"of {', '.join(GROUPS)}"
+    )
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each (default 5)")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write every run to this file")
+    return parser.parse_args()
+
+
+def missing(groups: list[str]) -> str | None:
+    """Say what the chosen groups lack, or None."""
+    absent = [name for name in PEERS if find_spec(name) is None]
+    if absent:
+        return f"the benchmarks need {', '.join(absent)} installed"
+    try:
+        if NEED_DATA.intersection(groups):
+            data.news_files()
+    except data.DataMissingError as error:
+        others = " ".join(name for name in GROUPS if name not in NEED_DATA)
+        return f"{error}\nWithout it, these can be measured: --only {others}"
+    return None
+
+
+def main() -> int:
+    """Measure the chosen groups, print the table, write the JSON."""
+    arguments = parse()
+    groups = [name for name in GROUPS if not arguments.only or name in arguments.only]
+    lacking = missing(groups)
+    if lacking:
+        print(lacking, file=sys.stderr)
+        return 2
+    results = []
+    for name in groups:
+        results += GROUPS[name](arguments.repeats)
+    print(harness.table(results))
+    if arguments.json:
+        harness.write_json(arguments.json, results, PACKAGES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+"""stc: the Sparse Tensor Classifier, an explainable classifier for categorical data."""
+
+from stc.classifier import HardlyCategoricalWarning, SparseTensorClassifier
+from stc.datasets import load_zoo
+
+__all__ = ["HardlyCategoricalWarning", "SparseTensorClassifier", "load_zoo"]
+__version__ = "0.1.0"

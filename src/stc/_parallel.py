@@ -1,0 +1,31 @@
+"""Threads for work that releases the interpreter lock (polars, SciPy, NumPy)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Number of cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not every platform can tell
+        return os.cpu_count() or 1
+
+
+def threaded(
+    function: Callable[[Task], Result], tasks: Iterable[Task], *, worthwhile: bool = True
+) -> list[Result]:
+    """Map `function` over `tasks`, in threads where that is `worthwhile`; order is kept."""
+    tasks = list(tasks)
+    workers = min(cores(), len(tasks))
+    if not worthwhile or workers < 2:
+        return [function(task) for task in tasks]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, tasks))

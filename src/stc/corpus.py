@@ -1,0 +1,271 @@
+"""The corpus: what was learnt, as one sparse table of numbers that can be added and taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from stc.formulas import with_data
+from stc.observations import Column, Observations, sum_at
+
+# A table of all (value, class) pairs is worth its memory up to this size, or up to a few cells
+# for each entry counted into it.
+_SMALL_TABLE = 1 << 20
+_CELLS_PER_ENTRY = 4
+# What is left of a mass of 1 when rounding is all that is left.
+_ROUNDING = 1e-9
+
+
+class Entries(NamedTuple):
+    """Entries of one column's corpus, in its own codes, sorted by code and class."""
+
+    codes: NDArray[Any]
+    classes: NDArray[Any]
+    mass: NDArray[np.float64]
+    support: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """`C_ij` with a row per feature and a column per class, and the support of each entry.
+
+    Attributes
+    ----------
+    mass
+        CSR array, features x classes: `C_ij = sum_n X_ij`. Entries are positive.
+    support
+        Number of items behind each entry of `mass`. It is what makes unlearning exact: an entry
+        is gone when no item is left, whatever rounding has left of its mass.
+    class_mass, class_support
+        The marginal over no attribute at all: weight and number of the items of each class,
+        also of the items that had no value.
+    """
+
+    mass: sparse.csr_array
+    support: NDArray[np.int64]
+    class_mass: NDArray[np.float64]
+    class_support: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls) -> Corpus:
+        """The corpus of nothing."""
+        return cls(
+            sparse.csr_array((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+        )
+
+    @classmethod
+    def of_entries(
+        cls,
+        columns: Sequence[Entries],
+        features: Sequence[NDArray[Any]],
+        classes: Entries,
+        shape: tuple[int, int],
+    ) -> Corpus:
+        """Join the columns' entries, given the feature number of each entry."""
+        rows = np.concatenate(features) if features else np.zeros(0, np.int64)
+        cols = np.concatenate([e.classes for e in columns]) if columns else rows
+        order = np.zeros(0, np.int64)
+        if len(rows):
+            keys = rows * np.int64(shape[1]) + cols
+            order = np.arange(len(keys)) if (keys[1:] > keys[:-1]).all() else np.argsort(keys)
+        mass = np.concatenate([e.mass for e in columns])[order] if columns else np.zeros(0)
+        support = np.concatenate([e.support for e in columns])[order] if columns else order
+        indptr = np.zeros(shape[0] + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=shape[0]), out=indptr[1:])
+        class_mass, class_support = np.zeros(shape[1]), np.zeros(shape[1], np.int64)
+        class_mass[classes.classes] = classes.mass
+        class_support[classes.classes] = classes.support
+        table = sparse.csr_array((mass, cols[order], indptr), shape=shape)
+        return cls(table, support, class_mass, class_support)
+
+    def reindexed(
+        self, features: NDArray[Any], classes: NDArray[Any], shape: tuple[int, int]
+    ) -> Corpus:
+        """The same corpus with its features and classes at these numbers, in a larger shape."""
+        if self.mass.shape == shape and _is_range(features) and _is_range(classes):
+            return self
+        rows = np.repeat(features, np.diff(self.mass.indptr))
+        entries = Entries(rows, classes[self.mass.indices], self.mass.data, self.support)
+        totals = Entries(classes, classes, self.class_mass, self.class_support)
+        return Corpus.of_entries([entries], [rows], totals, shape)
+
+    def added(self, other: Corpus) -> Corpus:
+        """The sum of two corpora over the same features and classes."""
+        mass = self.mass + other.mass
+        support = with_data(self.mass, self.support) + with_data(other.mass, other.support)
+        return Corpus(
+            mass,
+            support.data,
+            self.class_mass + other.class_mass,
+            self.class_support + other.class_support,
+        )
+
+    def subtracted(self, other: Corpus) -> Corpus:
+        """What is left without `other`, exactly: an entry whose items are all gone is gone.
+
+        Raises
+        ------
+        NeverLearntError
+            If `other` holds what this corpus does not.
+        """
+        places = self._places(other)
+        mass, support = self.mass.data.copy(), self.support.copy()
+        mass[places] -= other.mass.data
+        support[places] -= other.support
+        class_mass = self.class_mass - other.class_mass
+        class_support = self.class_support - other.class_support
+        wrong = _first_wrong(mass, support, self.mass.data)
+        if wrong is not None:
+            feature, class_ = divmod(int(_keys(self.mass)[wrong[0]]), self.mass.shape[1])
+            raise NeverLearntError(wrong[1], feature, class_)
+        wrong = _first_wrong(class_mass, class_support, self.class_mass)
+        if wrong is not None:
+            raise NeverLearntError(wrong[1], None, wrong[0])
+        class_mass[class_support == 0] = 0.0
+        kept = support > 0
+        rows = np.repeat(np.arange(self.mass.shape[0]), np.diff(self.mass.indptr))[kept]
+        entries = Entries(rows, self.mass.indices[kept], mass[kept], support[kept])
+        everything = np.arange(len(class_mass))
+        totals = Entries(everything, everything, class_mass, class_support)
+        return Corpus.of_entries([entries], [rows], totals, self.mass.shape)
+
+    def _places(self, other: Corpus) -> NDArray[Any]:
+        """Where the entries of `other` stand among ours."""
+        mine, theirs = _keys(self.mass), _keys(other.mass)
+        places = np.searchsorted(mine, theirs)
+        found = places < len(mine)
+        found[found] = mine[places[found]] == theirs[found]
+        if not found.all():
+            feature, class_ = divmod(int(theirs[np.flatnonzero(~found)[0]]), other.mass.shape[1])
+            raise NeverLearntError("were never learnt together", feature, class_)
+        return places
+
+
+def _first_wrong(
+    mass: NDArray[np.float64], support: NDArray[np.int64], before: NDArray[np.float64]
+) -> tuple[int, str] | None:
+    """Where a subtraction took more than there was, and how it shows."""
+    gone = support == 0
+    lighter = ~gone & (mass <= 0)
+    heavier = gone & (np.abs(mass) > _ROUNDING * before)
+    for wrong, reason in (
+        (support < 0, "were not learnt that often"),
+        (lighter | heavier, "were learnt with other weights"),
+    ):
+        if wrong.any():
+            return int(np.flatnonzero(wrong)[0]), reason
+    return None
+
+
+class NeverLearntError(ValueError):
+    """Raised when something is to be unlearnt that was never learnt.
+
+    Attributes
+    ----------
+    feature, class_
+        Number of a feature (None: all items of the class) and of a class where that shows.
+    """
+
+    def __init__(self, reason: str, feature: int | None = None, class_: int | None = None) -> None:
+        super().__init__(reason)
+        self.feature = feature
+        self.class_ = class_
+
+
+def count_classes(target: Column, sample_weight: NDArray[np.float64]) -> Entries:
+    """Mass and support of each class over all items, with or without values."""
+    items, classes, weights = target.entries()
+    mass = sample_weight[items] if weights is None else sample_weight[items] * weights
+    support = np.bincount(classes, minlength=target.n_values)
+    used = np.flatnonzero(support)
+    totals = sum_at(classes, mass, target.n_values)
+    return Entries(used, used, totals[used], support[used])
+
+
+def count_column(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
+    """Corpus of one column: `sum_n x_j y_i`, where `scale` is sample weight / total of item n."""
+    n_classes = target.n_values
+    if target.offsets is None and column.offsets is None and np.isscalar(scale):
+        keys, mass = _keys_of_cells(column, target), None
+    else:
+        keys, mass = _keys_of_entries(column, target, scale)
+    size = column.n_values * n_classes
+    if size <= max(_SMALL_TABLE, _CELLS_PER_ENTRY * len(keys)):
+        support = np.bincount(keys, minlength=size)[:size]
+        used = np.flatnonzero(support)
+        support = support[used]
+        if mass is not None:
+            mass = sum_at(keys, mass, size)[used]
+    else:
+        used, support, mass = _count_sorted(keys[keys < size] if mass is None else keys, mass)
+    # A mass may be tiny but not vanish, or its entry would be gone while its items are there.
+    total = np.maximum(support * scale if mass is None else mass, np.finfo(np.float64).tiny)
+    codes, classes = np.divmod(used, n_classes)
+    return Entries(codes, classes, total, support)
+
+
+def _keys_of_cells(column: Column, target: Column) -> NDArray[np.int64]:
+    """(value, class) of each cell as one number; "no value" ends up beyond the last value."""
+    keys = column.codes.astype(np.int64)
+    keys *= target.n_values
+    keys += target.codes
+    return keys
+
+
+def _keys_of_entries(
+    column: Column, target: Column, scale: NDArray[np.float64] | float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """(value, class) of each entry and its mass, an entry per value and class of an item."""
+    items, codes, weights = column.entries()
+    mass = np.broadcast_to(scale, column.n_items)[items]
+    if weights is not None:
+        mass = mass * weights
+    if target.offsets is None:
+        classes = target.codes[items]
+    else:
+        lengths = np.diff(target.offsets)[items]
+        entry = np.repeat(np.arange(len(items)), lengths)
+        start = target.offsets[items] - (np.cumsum(lengths) - lengths)
+        place = np.arange(len(entry)) + start[entry]
+        classes, codes = target.codes[place], codes[entry]
+        mass = mass[entry] * target.weights[place]  # type: ignore[index]
+    return codes.astype(np.int64) * target.n_values + classes, mass
+
+
+def _count_sorted(
+    keys: NDArray[np.int64], mass: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None]:
+    """The same for a table too large to lay out."""
+    used, place, support = np.unique(keys, return_inverse=True, return_counts=True)
+    return used, support, None if mass is None else sum_at(place, mass, len(used))
+
+
+def count(
+    observed: Observations, target: Column, sample_weight: NDArray[np.float64]
+) -> tuple[list[Entries], Entries]:
+    """Corpus of each column, and of the classes alone, in the batch's own codes."""
+    totals = observed.totals
+    if not np.isfinite(totals).all():
+        item = int(np.flatnonzero(~np.isfinite(totals))[0])
+        raise ValueError(f"item {item}: its weights add up to more than a number can hold")
+    scale = np.divide(sample_weight, totals, out=np.zeros(len(totals)), where=totals > 0)
+    same = bool(len(scale)) and scale.min() == scale.max()
+    return [
+        count_column(column, target, float(scale[0]) if same else scale)
+        for column in observed.columns
+    ], count_classes(target, sample_weight)
+
+
+def _keys(table: sparse.csr_array) -> NDArray[np.int64]:
+    rows = np.repeat(np.arange(table.shape[0], dtype=np.int64), np.diff(table.indptr))
+    keys: NDArray[np.int64] = rows * max(table.shape[1], 1) + table.indices
+    return keys
+
+
+def _is_range(numbers: NDArray[Any]) -> bool:
+    return bool((numbers == np.arange(len(numbers))).all())

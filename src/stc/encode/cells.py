@@ -1,0 +1,245 @@
+"""One attribute's cells -> a Column: single values, several values, weights per value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stc.encode.scalars import Coded, code_objects, code_series
+from stc.observations import Column, offsets_of
+from stc.values import canonical
+
+Missing = Literal["ignore", "category"]
+
+
+def column_of_cells(attribute: str | None, cells: Sequence[Any], missing: Missing) -> Column:
+    """Column from Python cells: scalars, lists (several values), dicts (weights), None."""
+    kinds = set(map(type, cells))
+    if any(map(_is_several, kinds)):
+        return _ragged_of_cells(attribute, cells, kinds, missing)
+    return _single(attribute, code_objects(cells), missing)
+
+
+def column_of_series(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
+    """Column from a polars column: scalars, lists, structs of weights, Arrow maps."""
+    dtype = series.dtype
+    if isinstance(dtype, pl.Struct):
+        return _column_of_structs(attribute, series, missing)
+    if isinstance(dtype, pl.Array):
+        return column_of_series(attribute, series.arr.to_list(), missing)
+    if isinstance(dtype, pl.List):
+        return _column_of_lists(attribute, series, missing)
+    if dtype == pl.Object:
+        return column_of_cells(attribute, series.to_list(), missing)
+    return _single(attribute, code_series(series), missing)
+
+
+def column_of_categories(
+    attribute: str, codes: NDArray[Any], categories: Sequence[Any], missing: Missing
+) -> Column:
+    """Column from codes (-1: missing) into categories, as pandas keeps them."""
+    inner = code_objects(categories)
+    lookup = np.append(inner.codes, len(inner.values))  # -1 finds the last: missing
+    return _single(attribute, Coded(lookup[codes], inner.values), missing)
+
+
+def _is_several(kind: type) -> bool:
+    """Whether a cell of this type holds several values."""
+    if issubclass(kind, (str, bytes)):
+        return False
+    return issubclass(kind, (list, tuple, Mapping, AbstractSet, np.ndarray)) or (
+        hasattr(kind, "__iter__") and hasattr(kind, "__len__") and hasattr(kind, "to_list")
+    )
+
+
+def _single(attribute: str | None, coded: Coded, missing: Missing) -> Column:
+    values: list[Any] = coded.values
+    if missing == "category" and (coded.codes == len(values)).any():
+        values = [*values, None]  # the code that said "missing" now names the last value
+    return Column(attribute, values, len(values), coded.codes, continuous=coded.continuous)
+
+
+def _ragged_of_cells(
+    attribute: str | None, cells: Sequence[Any], kinds: set[type], missing: Missing
+) -> Column:
+    if kinds <= {list, tuple}:
+        bags: Sequence[Any] = cells
+        weights = None
+    else:
+        bags, weights = _bags(attribute, cells)
+    lengths = np.fromiter(map(len, bags), dtype=np.int64, count=len(bags))
+    flat = code_objects(list(chain.from_iterable(bags)))
+    return _ragged(attribute, flat, offsets_of(lengths), weights, missing)
+
+
+def _bags(
+    attribute: str | None, cells: Iterable[Any]
+) -> tuple[list[Sequence[Any]], NDArray[np.float64] | None]:
+    """Every cell as a list of values, and the weights if any cell brought some."""
+    bags: list[Sequence[Any]] = []
+    weights: list[Any] = []
+    weighted = False
+    for cell in cells:
+        if isinstance(cell, Mapping):
+            weighted = True
+            bags.append(list(cell))
+            weights.extend(cell.values())
+            continue
+        bag = _bag(cell)
+        bags.append(bag)
+        weights.extend([1.0] * len(bag))
+    if not weighted:
+        return bags, None
+    items = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
+    return bags, as_weights(weights, items, _where(attribute))
+
+
+def _bag(cell: Any) -> Sequence[Any]:
+    if not _is_several(type(cell)):
+        return [] if canonical(cell) is None else [cell]
+    if isinstance(cell, AbstractSet):
+        return sorted(cell, key=str)  # a set has no order of its own; runs must agree
+    return list(cell)
+
+
+def _column_of_lists(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
+    inner = series.dtype.inner  # type: ignore[attr-defined]
+    lengths = series.list.len().fill_null(0).to_numpy()
+    flat = series.filter(pl.Series(lengths > 0)).explode()
+    if isinstance(inner, pl.Struct) and [f.name for f in inner.fields] == ["key", "value"]:
+        weights = _numbers(attribute, flat.struct.field("value"))
+        flat = flat.struct.field("key")
+    elif isinstance(inner, (pl.List, pl.Struct, pl.Array)):
+        raise TypeError(f"{_where(attribute)}: lists nested in lists are not values")
+    else:
+        weights = None
+    return _ragged(attribute, code_series(flat), offsets_of(lengths), weights, missing)
+
+
+def _column_of_structs(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
+    """A struct cell {value: weight, ...}: a field that is null is not in the item."""
+    frame = series.struct.unnest()
+    weights = np.column_stack([_numbers(attribute, column) for column in frame.get_columns()])
+    present = np.column_stack([column.is_not_null().to_numpy() for column in frame.get_columns()])
+    values = [canonical(name) or "" for name in frame.columns]
+    codes = np.broadcast_to(np.arange(len(values)), present.shape)[present]
+    offsets = offsets_of(present.sum(axis=1))
+    return _ragged(attribute, Coded(codes, values), offsets, weights[present], missing)
+
+
+def _numbers(attribute: str | None, series: pl.Series) -> NDArray[np.float64]:
+    if not (series.dtype.is_numeric() or series.dtype == pl.Null):
+        raise TypeError(
+            f"{_where(attribute)}: weights must be numbers, got {series.dtype} for {series.name!r}"
+        )
+    return series.cast(pl.Float64).to_numpy()
+
+
+def _ragged(
+    attribute: str | None,
+    flat: Coded,
+    offsets: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    missing: Missing,
+) -> Column:
+    """Several values an item: check the weights, treat the missing, add up what repeats."""
+    items = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    codes = flat.codes.astype(np.int64, copy=False)
+    values: list[Any] = flat.values
+    keep = codes != len(values) if missing == "ignore" else np.ones(len(codes), dtype=bool)
+    if weights is not None:
+        check_weights(weights, items, _where(attribute))
+        keep &= weights > 0
+    if not keep.all():
+        items, codes = items[keep], codes[keep]
+        weights = None if weights is None else weights[keep]
+    if missing == "category":
+        values = [*values, None]
+        items, codes, weights = _name_the_empty(
+            items, codes, weights, len(offsets) - 1, len(values)
+        )
+    return _added_up(attribute, values, (items, codes, weights), len(offsets) - 1)
+
+
+def _name_the_empty(
+    items: NDArray[Any],
+    codes: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    n_items: int,
+    n_values: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
+    """Give the items without any value the missing category, which is the last value."""
+    empty = np.flatnonzero(np.bincount(items, minlength=n_items) == 0)
+    items = np.concatenate([items, empty])
+    codes = np.concatenate([codes, np.full(len(empty), n_values - 1, dtype=codes.dtype)])
+    if weights is not None:
+        weights = np.concatenate([weights, np.ones(len(empty))])
+    return items, codes, weights
+
+
+def _added_up(
+    attribute: str | None,
+    values: list[Any],
+    entries: tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None],
+    n_items: int,
+) -> Column:
+    """Sort entries by item and value, adding the weights of what an item holds twice."""
+    items, codes, weights = entries
+    width = max(len(values), 1)
+    keys = items * np.int64(width) + codes
+    if weights is None:
+        keys = np.sort(keys)
+        starts = _run_starts(keys)
+        counts = np.diff(starts, append=len(keys))
+        weights = None if len(starts) == len(keys) else counts.astype(np.float64)
+    else:
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        starts = _run_starts(keys)
+        weights = np.add.reduceat(weights[order], starts) if len(starts) else weights[:0]
+    items, codes = np.divmod(keys[starts], width)
+    offsets = offsets_of(np.bincount(items, minlength=n_items))
+    return Column(attribute, values, len(values), codes, offsets, weights)
+
+
+def _run_starts(keys: NDArray[Any]) -> NDArray[Any]:
+    """Where each run of equal keys starts."""
+    fresh = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    return np.flatnonzero(fresh)
+
+
+def as_weights(weights: Sequence[Any], items: NDArray[Any], where: str) -> NDArray[np.float64]:
+    """Weights as an array, checked; whatever is not a number is refused, naming the item."""
+    try:
+        numbers = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        wrong = next(k for k, weight in enumerate(weights) if not isinstance(weight, Real))
+        raise TypeError(
+            f"{where}, item {items[wrong]}: a weight must be a number, got {weights[wrong]!r}"
+        ) from None
+    check_weights(numbers, items, where)
+    return numbers
+
+
+def check_weights(weights: NDArray[Any], items: NDArray[Any], where: str) -> None:
+    """Refuse weights that are negative, infinite or not a number, naming the item."""
+    # One pass that finds nothing is the common case; the item is looked up only on failure.
+    if not len(weights) or (weights.min() >= 0 and np.isfinite(weights.max())):
+        return
+    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))[0]
+    raise ValueError(
+        f"{where}, item {items[wrong]}: a weight must be finite and not negative, "
+        f"got {weights[wrong]}"
+    )
+
+
+def _where(attribute: str | None) -> str:
+    return "documents" if attribute is None else f"column {attribute!r}"

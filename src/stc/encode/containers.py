@@ -1,0 +1,342 @@
+"""Anything a user has -> Observations: tell the container, read its columns."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from scipy import sparse
+
+from stc._parallel import threaded
+from stc.encode.cells import (
+    Missing,
+    check_weights,
+    column_of_categories,
+    column_of_cells,
+    column_of_series,
+)
+from stc.encode.documents import Tokenizer, column_of_documents
+from stc.observations import Column, Observations
+from stc.values import is_missing
+
+# Fewer cells than this are not worth a thread.
+_MANY_CELLS = 20_000
+
+
+def encode(
+    X: Any,
+    *,
+    missing: Missing = "ignore",
+    tokenizer: Tokenizer | None = None,
+    names: Sequence[str] = (),
+    counts: bool = False,
+) -> Observations:
+    """Encode frames, records, arrays, sparse matrices or documents as Observations.
+
+    Parameters
+    ----------
+    X
+        The caller's data; never changed.
+    missing
+        "ignore" drops missing values, "category" makes them a value of their own.
+    tokenizer
+        How a document becomes tokens; None: words and punctuation.
+    names
+        The attributes a model knows already: a record that lacks one has a missing value there.
+    counts
+        Whether an array of numbers is one of counts, for a model learnt from a sparse matrix.
+    """
+    if sparse.issparse(X):
+        return _encode_sparse(X)
+    if counts and getattr(X, "ndim", 2) == 2:
+        return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
+    series = _as_series(X)
+    if series is not None:
+        return _encode_series(series, missing, tokenizer)
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.DataFrame):
+        return _encode_frame(frame, missing)
+    return _encode_sequence(X, missing, tokenizer, names)
+
+
+# --- sparse matrices -----------------------------------------------------------------------
+
+
+def _encode_sparse(X: Any) -> Observations:
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: the weights of a sparse matrix must be real")
+    if X.ndim != 2:
+        raise ValueError(f"Expected a 2-D sparse matrix, got {X.ndim} dimension(s)")
+    _refuse_empty(X.shape[0], X.shape[1])
+    rows = X.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # the caller's matrix stays as it is
+        rows.sum_duplicates()
+    weights = rows.data.astype(np.float64, copy=False)
+    if len(weights) and not (weights.min() > 0 and np.isfinite(weights.max())):
+        items = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        _check_counts(weights, items, rows.indices)
+        rows = sparse.csr_array((weights, rows.indices, rows.indptr), shape=rows.shape, copy=True)
+        rows.eliminate_zeros()
+        weights = rows.data
+    column = Column(None, None, rows.shape[1], rows.indices, rows.indptr, weights)
+    return Observations("counts", rows.shape[0], (column,), positions(rows.shape[1]))
+
+
+def _check_counts(weights: Any, items: Any, columns: Any) -> None:
+    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+    if len(wrong):
+        check_weights(weights, items, f"column {columns[wrong[0]]}")
+
+
+# --- documents -----------------------------------------------------------------------------
+
+
+def _as_series(X: Any) -> pl.Series | None:
+    """A 1-D column of any library as polars; None if X is no such thing."""
+    series = nw.from_native(X, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        return None
+    native = series.to_native()
+    if _is_pandas(native):
+        cells = native.tolist()
+        return pl.Series([None if is_missing(c) else c for c in cells], strict=False)
+    return series.to_polars()
+
+
+def _encode_series(
+    series: pl.Series, missing: Missing, tokenizer: Tokenizer | None
+) -> Observations:
+    if series.dtype == pl.Struct or series.dtype == pl.Object:
+        return _encode_sequence(series.to_list(), missing, tokenizer, ())
+    if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+        series = series.cast(pl.String)
+    if series.dtype != pl.String and not isinstance(series.dtype, pl.List):
+        raise ValueError(_reshape_hint(f"a column of {series.dtype}"))
+    _refuse_empty(len(series), 1)
+    if isinstance(series.dtype, pl.List):
+        column = column_of_series(None, series, missing)
+    else:
+        column = column_of_documents(series, tokenizer, missing)
+    return Observations("documents", len(series), (column,))
+
+
+# --- frames --------------------------------------------------------------------------------
+
+
+def _encode_frame(frame: Any, missing: Missing) -> Observations:
+    native = frame.to_native()
+    columns = list(native.columns) if _is_pandas(native) else frame.columns
+    named = all(isinstance(name, str) for name in columns)
+    if not named and any(isinstance(name, str) for name in columns):
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, "
+            f"but these columns mix strings with other types: {reprlib.repr(columns)}"
+        )
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise ValueError(f"column {twice!r} occurs more than once; column names must be unique")
+    _refuse_empty(len(frame), len(columns))
+    names = tuple(columns) if named else positions(len(columns))
+    read = _pandas_reader(native) if _is_pandas(native) else _polars_reader(frame)
+    return _encode_columns(len(frame), names, named, read, missing)
+
+
+Reader = Callable[[int, str, Missing], Column]
+
+
+def _polars_reader(frame: Any) -> Reader:
+    columns = frame.to_polars().get_columns()
+    return lambda place, name, missing: column_of_series(name, columns[place], missing)
+
+
+def _pandas_reader(native: Any) -> Reader:
+    """Read pandas column by column: most need no Arrow, and mixed objects would stop it."""
+
+    def read(place: int, name: str, missing: Missing) -> Column:
+        column = native.iloc[:, place]
+        kind = getattr(column.dtype, "kind", "O")
+        if hasattr(column, "cat") and hasattr(column.cat, "categories"):
+            codes = column.cat.codes.to_numpy()
+            return column_of_categories(name, codes, column.cat.categories.tolist(), missing)
+        if isinstance(column.dtype, np.dtype) and kind in "biuf":
+            return column_of_series(name, pl.Series(column.to_numpy()), missing)
+        arrow = _arrow_of(column)
+        if arrow is not None:
+            return column_of_series(name, pl.Series(arrow), missing)
+        return column_of_cells(name, column.tolist(), missing)
+
+    return read
+
+
+def _arrow_of(column: Any) -> Any:
+    """The Arrow data of a pandas extension column; None for objects and without pyarrow."""
+    if isinstance(column.dtype, np.dtype) or not hasattr(column.array, "__arrow_array__"):
+        return None
+    try:
+        return column.array.__arrow_array__()
+    except ImportError:
+        return None
+
+
+def _encode_columns(
+    n_items: int, names: tuple[str, ...], named: bool, read: Reader, missing: Missing
+) -> Observations:
+    def encoded(place: int) -> Column:
+        try:
+            return read(place, names[place], missing)
+        except UnicodeError as error:
+            raise ValueError(f"column {names[place]!r}: {error}") from error
+        except TypeError as error:
+            raise TypeError(_naming(names[place], error)) from error
+        except ValueError as error:
+            raise ValueError(_naming(names[place], error)) from error
+
+    many = n_items * len(names) >= _MANY_CELLS
+    columns = threaded(encoded, range(len(names)), worthwhile=many)
+    return Observations("table", n_items, tuple(columns), names, named)
+
+
+def _naming(name: str, error: Exception) -> str:
+    message = str(error)
+    return message if "column" in message else f"column {name!r}: {message}"
+
+
+# --- sequences: documents, records, rows ------------------------------------------------------
+
+
+def _encode_sequence(
+    X: Any, missing: Missing, tokenizer: Tokenizer | None, known: Sequence[str]
+) -> Observations:
+    if isinstance(X, Mapping):
+        raise TypeError("X is one record; give a list of records, [record], even for one item")
+    if isinstance(X, str):
+        raise ValueError("X is one document; give a list of documents, [text], even for one item")
+    if not isinstance(X, (list, tuple)):
+        X = np.asarray(X)
+        if X.ndim != 1:
+            return _encode_array(X, missing)
+        if X.dtype.kind not in "OUS":
+            raise ValueError(_reshape_hint(f"array={X}"))
+        X = X.tolist()
+    _refuse_empty(len(X), 1)
+    first = next((item for item in X if item is not None), None)
+    if isinstance(first, Mapping):
+        return _encode_records(X, missing, known)
+    if isinstance(first, (str, bytes)) or first is None:
+        return _encode_texts(X, missing, tokenizer)
+    if isinstance(first, (list, tuple, np.ndarray)) and np.ndim(first) != 0:
+        return _encode_rows(X, missing)
+    raise ValueError(_reshape_hint(f"array={X}"))
+
+
+def _encode_texts(X: Sequence[Any], missing: Missing, tokenizer: Tokenizer | None) -> Observations:
+    texts = [None if is_missing(text) else text for text in X]
+    for item, text in enumerate(texts):
+        if not isinstance(text, (str, bytes, type(None))):
+            raise TypeError(
+                f"item {item}: a document must be a string, got {type(text).__name__}; "
+                "a table is given as a list of rows or records"
+            )
+    decoded = [t.decode("utf-8") if isinstance(t, bytes) else t for t in texts]
+    try:
+        series = pl.Series(decoded, dtype=pl.String)
+    except UnicodeError as error:
+        raise ValueError(f"documents: {error}") from error
+    return _encode_series(series, missing, tokenizer)
+
+
+def _encode_records(X: Sequence[Any], missing: Missing, known: Sequence[str]) -> Observations:
+    for item, record in enumerate(X):
+        if not isinstance(record, Mapping):
+            raise TypeError(f"item {item}: expected a record (a dict), got {type(record).__name__}")
+    keys = dict.fromkeys(chain.from_iterable(X))
+    wanted: dict[Any, None] = {**dict.fromkeys(known), **keys} if missing == "category" else keys
+    for key in wanted:
+        if not isinstance(key, str):
+            raise TypeError(f"the attributes of a record are strings, got {key!r}")
+    names = tuple(wanted)
+
+    def read(place: int, name: str, missing: Missing) -> Column:
+        return column_of_cells(name, [record.get(name) for record in X], missing)
+
+    observed = _encode_columns(len(X), names, True, read, missing)
+    return Observations("table", len(X), observed.columns, names, named=True, closed=False)
+
+
+def _encode_rows(X: Sequence[Any], missing: Missing) -> Observations:
+    width = len(X[0]) if X[0] is not None else 0
+    for item, row in enumerate(X):
+        if not isinstance(row, (list, tuple, np.ndarray)) or len(row) != width:
+            raise ValueError(
+                f"item {item}: every row must have {width} entries like the first; for items "
+                "with varying numbers of values give records, {'attribute': [values]}"
+            )
+    _refuse_empty(len(X), width)
+    columns = list(zip(*X, strict=True))
+    names = positions(width)
+
+    def read(place: int, name: str, missing: Missing) -> Column:
+        return column_of_cells(name, columns[place], missing)
+
+    return _encode_columns(len(X), names, False, read, missing)
+
+
+def _encode_array(X: Any, missing: Missing) -> Observations:
+    if X.ndim != 2:
+        raise ValueError(_reshape_hint(f"{X.ndim}-D array"))
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: give real numbers or strings")
+    _refuse_empty(*X.shape)
+    names = positions(X.shape[1])
+
+    def read(place: int, name: str, missing: Missing) -> Column:
+        cells = X[:, place]
+        if X.dtype.kind in "biuf":
+            numbers = cells.astype(np.float32) if X.dtype == np.float16 else cells
+            return column_of_series(name, pl.Series(np.ascontiguousarray(numbers)), missing)
+        return column_of_cells(
+            name, cells.tolist() if X.dtype.kind in "OUS" else list(cells), missing
+        )
+
+    return _encode_columns(X.shape[0], names, False, read, missing)
+
+
+# --- small things ---------------------------------------------------------------------------
+
+
+def positions(count: int) -> tuple[str, ...]:
+    """Names of unnamed columns, as scikit-learn numbers them."""
+    return tuple(f"x{place}" for place in range(count))
+
+
+def _is_pandas(native: Any) -> bool:
+    return nw.dependencies.is_pandas_dataframe(native) or nw.dependencies.is_pandas_series(native)
+
+
+def _refuse_empty(n_items: int, n_columns: int) -> None:
+    if n_items == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape=({n_items}, {n_columns})) "
+            "while a minimum of 1 is required."
+        )
+    if n_columns == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({n_items}, {n_columns})) "
+            "while a minimum of 1 is required."
+        )
+
+
+def _reshape_hint(what: str) -> str:
+    return (
+        f"Expected 2D array, got 1D array instead: {what}. Reshape your data either using "
+        "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it "
+        "contains a single sample. A list of strings is taken as documents."
+    )

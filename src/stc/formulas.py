@@ -1,0 +1,131 @@
+"""The formulas of the classifier as pure functions, in the symbols of the paper.
+
+`C` is the corpus: a CSR array with a row per feature j and a column per class i. All functions
+return new arrays; entries that are absent stay absent, so nothing is ever raised to a power that
+was not observed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from stc.observations import sum_at
+
+Floats = NDArray[np.float64]
+
+# An entropy weight below this is rounding around "equally frequent in every class", which is 0.
+_NO_INFORMATION = 1e-12
+# exp() of a number beyond this would leave the range of a double.
+_LARGEST_EXPONENT = 600.0
+
+
+def entropy_weights(C: sparse.csr_array) -> Floats:
+    """`H_j = 1 + sum_i P_i|j ln P_i|j / ln I`, from the balanced `P_ij = C_ij / sum_j' C_ij'`.
+
+    Written as `sum_i P_i|j ln(I P_i|j) / ln I`, which is the same and exact where it is 0.
+    """
+    j, i = _rows(C), C.indices
+    per_class = sum_at(i, C.data, C.shape[1])
+    n_classes = np.count_nonzero(per_class)
+    if n_classes < 2:
+        return np.ones(C.shape[0])
+    P = C.data / per_class[i]
+    P /= sum_at(j, P, C.shape[0])[j]
+    H: Floats = sum_at(j, P * np.log(P * n_classes), C.shape[0]) / np.log(n_classes)
+    H[H < _NO_INFORMATION] = 0.0
+    np.minimum(H, 1.0, out=H)
+    return H
+
+
+def log_balanced(C: sparse.csr_array, balance: float) -> Floats:
+    """`ln B_ij` of each entry, `B_ij = C_ij / ((sum_i' C_i'j)^(1-b) (sum_j' C_ij')^b)`."""
+    log_B: Floats = np.log(C.data)
+    if balance != 1:
+        j = _rows(C)
+        per_feature = sum_at(j, C.data, C.shape[0])
+        log_B -= (1 - balance) * np.log(per_feature[j])
+    if balance != 0:
+        per_class = sum_at(C.indices, C.data, C.shape[1])
+        with np.errstate(divide="ignore"):  # a class without entries has no logarithm to use
+            log_B -= balance * np.log(per_class)[C.indices]
+    return log_B
+
+
+def weights(C: sparse.csr_array, power: float, balance: float, entropy: float) -> sparse.csr_array:
+    """`W_ij = H_j^h B_ij^p`, with `H_j^0 = 1`.
+
+    Beyond the range of a double, and only there, all weights are multiplied by one common
+    factor, which no probability can tell.
+    """
+    log_W = power * log_balanced(C, balance)
+    if entropy != 0:
+        with np.errstate(divide="ignore"):
+            log_W += entropy * np.log(entropy_weights(C))[_rows(C)]
+    finite = log_W[np.isfinite(log_W)]
+    if len(finite) and np.abs(finite).max() > _LARGEST_EXPONENT:
+        log_W -= finite.max() - _LARGEST_EXPONENT
+    return with_data(C, np.exp(log_W))
+
+
+def contributions(W: sparse.csr_array, x: sparse.csr_array, power: float) -> sparse.csr_array:
+    """`w_ij(x) = W_ij x_j^p` of one item: a row per feature, a column per class."""
+    return sparse.diags_array(x.power(power).toarray().ravel()) @ W
+
+
+def scores(Xp: sparse.csr_array, W: Any) -> Floats:
+    """`U_i = sum_j W_ij x_j^p`, a row per item, from `Xp = x^p` and the weights."""
+    U = Xp @ W
+    dense: Floats = U.toarray() if sparse.issparse(U) else U
+    return dense
+
+
+def log_probabilities(U: Floats, power: float, frequencies: Floats) -> Floats:
+    """`ln X_i`, `X_i = U_i^(1/p) / sum_k U_k^(1/p)`; where all `U_i` are 0, of the frequencies."""
+    log_X, degenerate = _relative_logarithms(U, power)
+    with np.errstate(divide="ignore"):
+        log_X[degenerate] = np.log(frequencies)
+    log_X -= np.log(np.exp(log_X).sum(axis=1, keepdims=True))
+    return log_X
+
+
+def probabilities(U: Floats, power: float, frequencies: Floats) -> Floats:
+    """`X_i = U_i^(1/p) / sum_k U_k^(1/p)`; where all `U_i` are 0, the class frequencies."""
+    X, degenerate = _relative_logarithms(U, power)
+    np.exp(X, out=X)
+    X[degenerate] = frequencies
+    X /= X.sum(axis=1, keepdims=True)
+    return X
+
+
+def _relative_logarithms(U: Floats, power: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """`ln U_i^(1/p)` less the highest of the item, and which items have no score at all."""
+    with np.errstate(divide="ignore"):
+        log_U: Floats = np.log(U)
+    log_U /= power
+    highest = log_U.max(axis=1, keepdims=True)
+    degenerate: NDArray[np.bool_] = np.isneginf(highest[:, 0])
+    highest[degenerate] = 0.0
+    log_U -= highest
+    return log_U, degenerate
+
+
+def most_probable(U: Floats, frequencies: Floats) -> NDArray[np.intp]:
+    """`argmax_i X_i`, which is that of `U_i`: no power or logarithm is needed."""
+    best: NDArray[np.intp] = np.argmax(U, axis=1)
+    degenerate = U[np.arange(len(U)), best] == 0
+    best[degenerate] = np.argmax(frequencies)
+    return best
+
+
+def with_data(C: sparse.csr_array, data: NDArray[Any]) -> sparse.csr_array:
+    """The same entries with other numbers in them."""
+    return sparse.csr_array((data, C.indices, C.indptr), shape=C.shape)
+
+
+def _rows(C: sparse.csr_array) -> NDArray[Any]:
+    """Row of each entry."""
+    return np.repeat(np.arange(C.shape[0]), np.diff(C.indptr))

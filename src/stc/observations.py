@@ -1,0 +1,160 @@
+"""Observations: a batch of encoded items, column by column, in their own local codes.
+
+Nothing here knows a model: the codes of a column point into the column's own distinct values.
+A vocabulary turns them into features later, one look-up per distinct value instead of per cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["table", "counts", "documents"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One attribute of a batch of items (or its target: a class is a value like any other).
+
+    Attributes
+    ----------
+    attribute
+        Name of the attribute; None where values need none (words, columns of counts).
+    values
+        The distinct values; None stands for the missing category. None instead of a sequence:
+        the codes are feature numbers themselves (columns of a sparse matrix).
+    n_values
+        Number of values; `codes == n_values` in a single-valued column says "no value".
+    codes
+        Which value. One code per item if `offsets` is None, else `codes[offsets[n]:offsets[n+1]]`
+        are the distinct values of item n.
+    offsets, weights
+        Bounds of each item's codes, and their weights (None: every weight is 1).
+    continuous
+        Whether this looks like measurements rather than categories.
+    """
+
+    attribute: str | None
+    values: Sequence[Any] | None
+    n_values: int
+    codes: NDArray[Any]
+    offsets: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+    continuous: bool = False
+
+    @property
+    def n_items(self) -> int:
+        """Number of items in the batch."""
+        return len(self.codes) if self.offsets is None else len(self.offsets) - 1
+
+    @cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """Weight of each item's values in this column."""
+        if self.offsets is None:
+            present: NDArray[np.float64] = np.not_equal(self.codes, self.n_values).astype(
+                np.float64
+            )
+            return present
+        if self.weights is None:
+            return np.diff(self.offsets).astype(np.float64)
+        return sum_by_item(self.weights, self.offsets)
+
+    def entries(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
+        """(item, code, weight) of every value present; weight None if all are 1."""
+        if self.offsets is not None:
+            items = np.repeat(np.arange(self.n_items), np.diff(self.offsets))
+            return items, self.codes, self.weights
+        items = np.flatnonzero(self.codes != self.n_values)
+        return items, self.codes[items], None
+
+    def select(self, keep: NDArray[np.bool_]) -> Column:
+        """The same column for the items in `keep` only."""
+        if self.offsets is None:
+            codes = self.codes[keep]
+            return Column(self.attribute, self.values, self.n_values, codes)
+        lengths = np.diff(self.offsets)
+        kept = np.repeat(keep, lengths)
+        return Column(
+            self.attribute,
+            self.values,
+            self.n_values,
+            self.codes[kept],
+            offsets_of(lengths[keep]),
+            None if self.weights is None else self.weights[kept],
+        )
+
+
+@dataclass(frozen=True)
+class Observations:
+    """A batch of items: its columns and what kind of data they came from.
+
+    Attributes
+    ----------
+    kind
+        "table" (attributes with values), "counts" (a sparse matrix) or "documents".
+    n_items
+        Number of items.
+    columns
+        The encoded columns.
+    names
+        Names of the attributes in the order given.
+    named
+        Whether the caller named them (a frame with string columns, records).
+    closed
+        Whether the attributes are fixed (frames and arrays) or may grow (records).
+    """
+
+    kind: Kind
+    n_items: int
+    columns: tuple[Column, ...]
+    names: tuple[str, ...] = field(default=())
+    named: bool = False
+    closed: bool = True
+
+    @cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """Weight of each item over all its columns, seen or unseen: what its X_j are parts of."""
+        totals = np.zeros(self.n_items)
+        for column in self.columns:
+            totals += column.totals
+        return totals
+
+    def renamed(self, names: tuple[str, ...]) -> Observations:
+        """The same columns under other names, by place."""
+        columns = tuple(
+            replace(column, attribute=name)
+            for column, name in zip(self.columns, names, strict=True)
+        )
+        return replace(self, columns=columns, names=names)
+
+    def select(self, keep: NDArray[np.bool_]) -> Observations:
+        """The items in `keep` only."""
+        columns = tuple(column.select(keep) for column in self.columns)
+        n_items = int(np.count_nonzero(keep))
+        return Observations(self.kind, n_items, columns, self.names, self.named, self.closed)
+
+
+def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Bounds of consecutive runs with these lengths."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def sum_at(places: NDArray[Any], weights: NDArray[Any], size: int) -> NDArray[np.float64]:
+    """Sum of the weights at each of `size` places."""
+    return np.asarray(np.bincount(places, weights, minlength=size), dtype=np.float64)
+
+
+def sum_by_item(weights: NDArray[np.float64], offsets: NDArray[Any]) -> NDArray[np.float64]:
+    """Sum of each run; a run without entries sums to 0."""
+    sums = np.zeros(len(offsets) - 1)
+    filled = np.flatnonzero(np.diff(offsets))
+    if len(filled):
+        sums[filled] = np.add.reduceat(weights, offsets[filled])
+    return sums

@@ -1,0 +1,147 @@
+"""Observations and weights -> scores, in blocks of items that stay in the processor's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from stc._parallel import threaded
+from stc.formulas import Floats, scores
+from stc.observations import Column, Observations, offsets_of, sum_by_item
+from stc.vocabulary import Vocabulary
+
+# Weights are laid out densely (which is fastest) up to this many cells, half a gigabyte.
+_DENSE_CELLS = 1 << 26
+# Entries, and scores, of one block.
+_BLOCK_ENTRIES = 1 << 19
+_BLOCK_SCORES = 1 << 21
+
+
+Block = tuple[Floats | None, NDArray[Any], NDArray[Any]]
+
+
+class Scorer:
+    """Scores items with one set of weights.
+
+    Parameters
+    ----------
+    vocabulary
+        Turns the values of items into rows of the weights.
+    weights
+        `W_ij`, a row per feature, a column per class.
+    power
+        The p of `x_j^p`.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, weights: sparse.csr_array, power: float) -> None:
+        self.vocabulary = vocabulary
+        self.power = power
+        self.weights = weights
+        n_features, n_classes = weights.shape
+        # One more row, all zero, is where everything unseen or missing points to.
+        indptr = np.append(weights.indptr, weights.indptr[-1])
+        padded = sparse.csr_array(
+            (weights.data, weights.indices, indptr), shape=(n_features + 1, n_classes)
+        )
+        self._padded = padded.toarray() if padded.shape[0] * n_classes <= _DENSE_CELLS else padded
+
+    def map(
+        self, observed: Observations, function: Callable[[Floats], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Apply `function` to the scores `U_i` (items x classes) of each block, and join."""
+        lookups = self._lookups(observed)
+
+        def one(bounds: tuple[int, int]) -> NDArray[Any]:
+            weights, features, offsets = _block(observed, lookups, *bounds)
+            # The operator, not np.power, which is slow for a square root.
+            powered = np.ones(len(features)) if weights is None else weights**self.power
+            shape = (bounds[1] - bounds[0], self._padded.shape[0])
+            return function(
+                scores(sparse.csr_array((powered, features, offsets), shape=shape), self._padded)
+            )
+
+        parts = threaded(one, _bounds(observed, self._padded.shape[1]))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _lookups(self, observed: Observations) -> list[NDArray[np.int32]]:
+        return [self.vocabulary.locate(c).astype(np.int32) for c in observed.columns]
+
+
+def seen_share(vocabulary: Vocabulary, observed: Observations, learnt: NDArray[np.bool_]) -> Floats:
+    """Share of each item's weight that lies in features the corpus has."""
+    learnt = np.append(learnt, False)
+    seen = np.zeros(observed.n_items)
+    for column in observed.columns:
+        known = learnt[vocabulary.locate(column)]
+        if column.offsets is None:
+            seen += known[column.codes]
+            continue
+        weights = known[column.codes].astype(np.float64)
+        if column.weights is not None:
+            weights *= column.weights
+        seen += sum_by_item(weights, column.offsets)
+    totals = observed.totals
+    return np.divide(seen, totals, out=np.zeros(len(seen)), where=totals > 0)
+
+
+def _bounds(observed: Observations, n_classes: int) -> list[tuple[int, int]]:
+    """Cut the items into blocks of bounded numbers of entries and scores."""
+    n_items = observed.n_items
+    entries = sum(len(column.codes) for column in observed.columns)
+    size = min(_BLOCK_ENTRIES * n_items // max(entries, 1), _BLOCK_SCORES // max(n_classes, 1))
+    size = max(size, 1)
+    return [(start, min(start + size, n_items)) for start in range(0, n_items, size)]
+
+
+def _block(
+    observed: Observations, lookups: list[NDArray[np.int32]], start: int, stop: int
+) -> Block:
+    """The items from start to stop as (weights or None, features, offsets)."""
+    columns = observed.columns
+    if len(columns) == 1 and columns[0].offsets is not None:
+        return _ragged_block(columns[0], lookups[0], start, stop)
+    if all(column.offsets is None for column in columns):
+        features = np.empty((stop - start, len(columns)), dtype=np.int32)
+        for place, (column, lookup) in enumerate(zip(columns, lookups, strict=True)):
+            features[:, place] = lookup[column.codes[start:stop]]
+        offsets = np.arange(0, features.size + 1, max(len(columns), 1), dtype=np.int32)
+        return None, features.ravel(), offsets
+    return _mixed_block(columns, lookups, start, stop)
+
+
+def _ragged_block(column: Column, lookup: NDArray[np.int32], start: int, stop: int) -> Block:
+    assert column.offsets is not None
+    first, last = int(column.offsets[start]), int(column.offsets[stop])
+    weights = None if column.weights is None else column.weights[first:last]
+    codes = column.codes[first:last]
+    features = codes if column.values is None else lookup[codes]
+    return weights, features, column.offsets[start : stop + 1] - first
+
+
+def _mixed_block(
+    columns: tuple[Column, ...], lookups: list[NDArray[np.int32]], start: int, stop: int
+) -> Block:
+    """Columns of one and of several values side by side in each item's row."""
+    parts: list[Block] = []
+    for column, lookup in zip(columns, lookups, strict=True):
+        if column.offsets is None:
+            offsets = np.arange(stop - start + 1)
+            parts.append((None, lookup[column.codes[start:stop]], offsets))
+        else:
+            parts.append(_ragged_block(column, lookup, start, stop))
+    offsets = offsets_of(np.sum([np.diff(own) for _, _, own in parts], axis=0))
+    features = np.empty(offsets[-1], dtype=np.int32)
+    weights = np.ones(offsets[-1])
+    free = offsets[:-1].copy()  # where each row's next entry goes
+    for own_weights, own_features, own in parts:
+        lengths = np.diff(own)
+        places = np.arange(len(own_features)) + np.repeat(free - own[:-1], lengths)
+        features[places] = own_features
+        if own_weights is not None:
+            weights[places] = own_weights
+        free += lengths
+    return weights, features, offsets

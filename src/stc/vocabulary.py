@@ -1,0 +1,95 @@
+"""The vocabulary: which feature (attribute, value) has which number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stc.observations import Column
+
+Feature = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Features, numbered in the order in which they were first seen.
+
+    Attribute and value are kept apart, so `a` + `x: y` and `a: x` + `y` never meet.
+    A vocabulary does not change: `extended` and `subset` give new ones.
+
+    Attributes
+    ----------
+    index
+        attribute -> value -> number of the feature; the value None is the missing category.
+    size
+        Number of features.
+    """
+
+    index: dict[str | None, dict[str | None, int]] = field(default_factory=dict)
+    size: int = 0
+
+    def locate(self, column: Column) -> NDArray[np.int64]:
+        """Feature of each of a column's values, then `size` for "no value"; unseen: `size`."""
+        if column.values is None:
+            features = np.arange(column.n_values + 1)
+            features[-1] = self.size
+            return features
+        known = self.index.get(column.attribute, {})
+        size = self.size
+        found = [known.get(value, size) for value in column.values]
+        found.append(size)
+        return np.array(found, dtype=np.int64)
+
+    def extended(
+        self, columns: Iterable[Column], used: Iterable[NDArray[Any]]
+    ) -> tuple[Vocabulary, list[NDArray[np.int64]]]:
+        """Vocabulary with the `used` codes of each column in it, and their features' numbers."""
+        index = dict(self.index)
+        size = self.size
+        features = []
+        for column, codes in zip(columns, used, strict=True):
+            if column.values is None:
+                size = max(size, column.n_values)
+                features.append(codes.astype(np.int64))
+                continue
+            known = dict(index.get(column.attribute, {}))  # a copy: self stays as it is
+            first = size - len(known)  # so that the next new feature gets the number `size`
+            values = column.values
+            numbers = [known.setdefault(values[k], first + len(known)) for k in codes.tolist()]
+            features.append(np.array(numbers, dtype=np.int64))
+            size = first + len(known)
+            index[column.attribute] = known
+        return Vocabulary(index, size), features
+
+    def subset(self, keep: NDArray[np.bool_]) -> Vocabulary:
+        """Vocabulary of the features to keep, renumbered without gaps."""
+        if not self.index:
+            return self  # the columns of a sparse matrix keep their places
+        number = np.cumsum(keep) - 1
+        index: dict[str | None, dict[str | None, int]] = {}
+        for attribute, known in self.index.items():
+            kept = {value: int(number[k]) for value, k in known.items() if keep[k]}
+            if kept:
+                index[attribute] = kept
+        return Vocabulary(index, int(np.count_nonzero(keep)))
+
+    def features(self) -> list[Feature]:
+        """(attribute, value) of every feature, by number."""
+        if not self.index:
+            return [(None, f"x{place}") for place in range(self.size)]
+        features: list[Feature] = [(None, None)] * self.size
+        for attribute, known in self.index.items():
+            for value, number in known.items():
+                features[number] = (attribute, value)
+        return features
+
+
+def feature_name(attribute: str | None, value: str | None) -> str:
+    """A feature in words: `legs=4`, `legs is missing`, or the bare word."""
+    if attribute is None:
+        return "(missing)" if value is None else value
+    return f"{attribute} is missing" if value is None else f"{attribute}={value}"
