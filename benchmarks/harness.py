@@ -170,8 +170,24 @@ def environment(packages: Sequence[str]) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cpus": os.cpu_count(),
+        "load": load(),
         "versions": {name: _version(name) for name in packages},
     }
+
+
+def load() -> float | None:
+    """Return how many processes wanted a CPU in the last minute, ourselves among them."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):  # not every platform can tell
+        return None
+
+
+def warn_if_busy() -> None:
+    """Say so when others use the machine: threads are then slowed more than a plain loop is."""
+    now = load()
+    if now is not None and now > 0.75 * (os.cpu_count() or 1):
+        progress(f"the machine is busy (load {now:.1f} on {os.cpu_count()} CPUs): measure again")
 
 
 def _version(package: str) -> str | None:

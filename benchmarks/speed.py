@@ -370,6 +370,7 @@ def main() -> int:
     if lacking:
         print(lacking, file=sys.stderr)
         return 2
+    harness.warn_if_busy()
     results = []
     for name in groups:
         results += GROUPS[name](arguments.repeats)

@@ -9,7 +9,7 @@ Symbols are the paper's: i is a class, j a feature, I the number of classes with
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -40,6 +40,8 @@ class Oracle:
     corpus: dict[Entry, Fraction]
     support: dict[Entry, int]
     class_mass: dict[Class, Fraction]
+    # Only to be quick: the weights are the same for all items.
+    known_weights: dict[Hyper, dict[Entry, Decimal]] = field(default_factory=dict, compare=False)
 
     @property
     def classes(self) -> list[Class]:
@@ -99,13 +101,15 @@ class Oracle:
 
     def weights(self, hyper: Hyper) -> dict[Entry, Decimal]:
         """``W_ij = H_j^h * B_ij^p``; h = 0 drops the entropy altogether, so 0^0 is 1."""
-        H = self.entropy()
-        h, p = Decimal(hyper.entropy), Decimal(hyper.power)
-        with localcontext(EXACT):
-            return {
-                (j, i): (H[j] ** h if h else Decimal(1)) * b**p
-                for (j, i), b in self.balanced(hyper.balance).items()
-            }
+        if hyper not in self.known_weights:
+            H = self.entropy()
+            h, p = Decimal(hyper.entropy), Decimal(hyper.power)
+            with localcontext(EXACT):
+                self.known_weights[hyper] = {
+                    (j, i): (H[j] ** h if h else Decimal(1)) * b**p
+                    for (j, i), b in self.balanced(hyper.balance).items()
+                }
+        return self.known_weights[hyper]
 
     def contributions(self, bag: Bag, hyper: Hyper) -> dict[Entry, Decimal]:
         """``w_ij(x) = W_ij * x_j^p``; what was never seen contributes nothing."""

@@ -4,7 +4,7 @@ import pickle
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -109,6 +109,7 @@ CANONICAL: list[tuple[Any, str]] = [
     (Decimal("1.50"), "1.5"),
     (0.1, "0.1"),
     (np.float32(0.1), "0.1"),
+    (np.float16(0.1), "0.1"),
     (1e-07, "1e-07"),
     (Decimal("1E-7"), "1e-07"),
     (2**64 - 1, "18446744073709551615"),
@@ -123,6 +124,7 @@ CANONICAL: list[tuple[Any, str]] = [
     (np.datetime64("2024-01-02"), "2024-01-02"),
     (pd.Timestamp("2024-01-02"), "2024-01-02"),
     (time(3, 4), "03:04:00"),
+    (pd.Period("2024-01", freq="M"), "2024-01"),
     (float("inf"), "inf"),
     (float("-inf"), "-inf"),
     ("", ""),
@@ -173,6 +175,7 @@ TYPED: dict[str, tuple[Any, str]] = {
     },
     "numpy bool": (np.array([[True]]), "True"),
     "numpy f4 fraction": (np.array([[0.1]], dtype="f4"), "0.1"),
+    "numpy f2 fraction": (np.array([[0.1]], dtype="f2"), "0.1"),
     "numpy f8 tiny": (np.array([[1e-07]]), "1e-07"),
     "numpy f8 large fraction": (np.array([[123456789.125]]), "123456789.125"),
     "numpy infinite": (np.array([[np.inf]]), "inf"),
@@ -186,6 +189,7 @@ TYPED: dict[str, tuple[Any, str]] = {
     "pandas boolean": (pd.DataFrame({"x0": pd.Series([True], dtype="boolean")}), "True"),
     "pandas f4 fraction": (pd.DataFrame({"x0": np.array([0.1], dtype="f4")}), "0.1"),
     "pandas Float32": (pd.DataFrame({"x0": pd.Series([0.1], dtype="Float32")}), "0.1"),
+    "pandas period": (pd.DataFrame({"x0": pd.period_range("2024-01", periods=1)}), "2024-01-01"),
     "pandas datetime": (pd.DataFrame({"x0": [pd.Timestamp(MIDNIGHT)]}), "2024-01-02"),
     **{
         f"polars {t}": (pl.DataFrame({"x0": [1]}).cast(t), "1")
@@ -239,6 +243,23 @@ def test_a_moment_of_the_day_is_the_same_iso_text_everywhere(times: int) -> None
     day, moment = texts.pop()
     assert day == "2024-01-02"
     assert datetime.fromisoformat(moment) == moments[0]
+
+
+@any_size
+def test_a_duration_is_the_same_text_everywhere(times: int) -> None:
+    durations = [timedelta(days=1), timedelta(hours=3, seconds=5)]
+    frames = [
+        [{"x0": duration} for duration in durations],
+        [{"x0": np.timedelta64(duration)} for duration in durations],
+        [{"x0": pd.Timedelta(duration)} for duration in durations],
+        np.array(durations, dtype="m8[us]").reshape(-1, 1),
+        pd.DataFrame({"x0": durations}),
+        pl.DataFrame({"x0": durations}),
+        pa.table({"x0": durations}),
+    ]
+    texts = {tuple(categories(repeated(frame, times))) for frame in frames}
+    assert len(texts) == 1
+    assert len(set(texts.pop())) == 2
 
 
 @any_size

@@ -167,6 +167,18 @@ def test_weights_that_differ_by_more_than_the_range_of_a_double(
 
 
 @pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("scale", [1e-100, 1e-12, 1e12, 1e100])
+def test_only_the_shares_of_an_item_count(power: float, scale: float) -> None:
+    X = dense(SMALL)
+    plain = SparseTensorClassifier(power).fit(sparse.csr_array(X), SMALL_Y)
+    scaled = SparseTensorClassifier(power).fit(sparse.csr_array(scale * X), SMALL_Y)
+    expected = plain.predict_proba(sparse.csr_array(X))
+    for model in (plain, scaled):
+        proba = assert_probabilities(model, sparse.csr_array(scale * X))
+        np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-12 + 64 * EPS / power)
+
+
+@pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize("weight", [1e-12, 1.0, 1e12])
 def test_one_class_only(power: float, weight: float) -> None:
     model = SparseTensorClassifier(power)

@@ -237,6 +237,8 @@ WRONG: dict[str, tuple[list[Any], list[Any], list[float] | None]] = {
     "values of another share": ([{"colour": "red", "tags": "a"}], ["apple"], [3.0]),
     "a class without items": ([{}], ["cherry"], None),
     "more items without values than the class has": ([{}] * 3, ["berry"] * 3, None),
+    "the only item of a class, without its values": ([{}], ["berry"], None),
+    "one of two items of a class, without its values": ([{}], ["apple"], None),
 }
 
 

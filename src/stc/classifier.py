@@ -82,6 +82,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     _model: Model
     _scorers: dict[tuple[float, float, float], Scorer]
+    _missing: Literal["ignore", "category"]
     _warned: bool
 
     def __init__(
@@ -194,7 +195,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if len(model.classes):
             self._model, self._scorers = model, {}
         else:  # nothing is left, not even the attributes
-            del self._model, self._scorers, self._warned
+            del self._model, self._scorers, self._missing, self._warned
         return self
 
     def merge(self, other: SparseTensorClassifier) -> Self:
@@ -222,12 +223,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             raise TypeError(f"can only merge a SparseTensorClassifier, got {type(other).__name__}")
         check_is_fitted(self)
         check_is_fitted(other)
-        if self.missing != other.missing:
+        if self._missing != other._missing:
             raise ValueError(
-                f"the models treat missing values differently: missing={self.missing!r} "
-                f"and missing={other.missing!r}"
+                f"the models treat missing values differently: missing={self._missing!r} "
+                f"and missing={other._missing!r}"
             )
-        if self.missing == "category":
+        if self._missing == "category":
             self._refuse_late_attributes(self._model, other._model.schema.names)
             self._refuse_late_attributes(other._model, self._model.schema.names)
         self._model = self._model.merged(other._model)
@@ -240,7 +241,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             return NotImplemented
         check_is_fitted(self)
         both = type(self)(**self.get_params(deep=False))
-        both._model, both._warned, both._scorers = self._model, self._warned, {}
+        both._model, both._scorers = self._model, {}
+        both._missing, both._warned = self._missing, self._warned
         return both.merge(other)
 
     # --- predicting -------------------------------------------------------------------------
@@ -360,7 +362,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     @property
     def n_features_in_(self) -> int:
         """Number of attributes learnt from; documents are one."""
-        return max(len(self._learnt().schema.names), 1)
+        return max(self._learnt().schema.width, 1)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
@@ -408,6 +410,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Take over a new model: the only place where learning changes the estimator."""
         doubtful = [str(c.attribute) for c in observed.columns if c.continuous and not warned]
         self._model = model
+        self._missing = self.missing
         self._warned = warned or bool(doubtful)
         self._scorers = {}
         if doubtful:
@@ -444,6 +447,11 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
         if model is None:
             return observed
+        if self.missing != self._missing:
+            raise ValueError(
+                f"the model was learnt with missing={self._missing!r}; it cannot go on with "
+                f"missing={self.missing!r}: fit again, or set it back"
+            )
         schema = model.schema
         schema.check(Schema.of(observed), "X")
         if schema.closed and observed.closed and schema.kind != "documents":
@@ -457,8 +465,10 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _check_columns(self, observed: Observations) -> None:
         """Let scikit-learn compare number and names of the columns, in its own words."""
-        names = dict.fromkeys(observed.names, pl.Null)
-        columns = pl.DataFrame(schema=names) if observed.named else np.empty((1, len(names)))
+        schema = Schema.of(observed)
+        columns: Any = np.broadcast_to(0, (1, schema.width))
+        if schema.named:
+            columns = pl.DataFrame(schema=dict.fromkeys(schema.names, pl.Null))
         validate_data(self, columns, reset=False, skip_check_array=True)
 
     def _refuse_late_attributes(self, model: Model, names: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ So a call that fails, at whatever point, leaves the estimator with the model it 
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,17 +19,28 @@ from stc.vocabulary import Vocabulary, feature_name
 
 @dataclass(frozen=True)
 class Schema:
-    """Which attributes items have, and whether more may come."""
+    """Which attributes items have, and whether more may come.
+
+    Attributes
+    ----------
+    kind, names, named, closed
+        As in Observations.
+    width
+        Number of columns; a matrix of counts has many, and no names for them.
+    """
 
     kind: Kind
     names: tuple[str, ...]
     named: bool
     closed: bool
+    width: int
 
     @classmethod
     def of(cls, observed: Observations) -> Schema:
         """Schema of a batch."""
-        return cls(observed.kind, observed.names, observed.named, observed.closed)
+        counts = observed.kind == "counts"
+        width = observed.columns[0].n_values if counts else len(observed.names)
+        return cls(observed.kind, observed.names, observed.named, observed.closed, width)
 
     def check(self, other: Schema, what: str) -> None:
         """Refuse a batch or model of another kind of data."""
@@ -40,16 +52,21 @@ class Schema:
     def joined(self, other: Schema, what: str) -> Schema:
         """Schema of both, refusing attributes that a fixed schema does not have."""
         self.check(other, what)
-        for fixed, guest in ((self, other), (other, self)):
-            unknown = [name for name in guest.names if name not in set(fixed.names)]
-            if fixed.closed and unknown:
-                raise ValueError(
-                    f"{what} disagrees about the attributes: {unknown[0]!r} is not among "
-                    f"{_listed(fixed.names)}"
-                )
+        if self.kind == "counts" and self.width != other.width:
+            raise ValueError(
+                f"{what} disagrees about the attributes: it has {other.width} columns, "
+                f"the model {self.width}"
+            )
         names = tuple(dict.fromkeys(self.names + other.names))
-        closed = self.closed or other.closed
-        return Schema(self.kind, names, self.named, closed)
+        for fixed in (self, other):
+            if fixed.closed and len(names) > len(fixed.names):
+                unknown = next(name for name in names if name not in fixed.names)
+                raise ValueError(
+                    f"{what} disagrees about the attributes: {unknown!r} is not among "
+                    f"{reprlib.repr(list(fixed.names))}"
+                )
+        width = max(self.width, len(names))
+        return replace(self, names=names, closed=self.closed or other.closed, width=width)
 
 
 _KINDS = {
@@ -227,11 +244,6 @@ class Model:
         """Our vocabulary and theirs in one, and where their features are in it."""
         places = np.arange(other.vocabulary.size)
         if not other.vocabulary.index:
-            if self.schema.kind == "counts" and self.vocabulary.size != other.vocabulary.size:
-                raise ValueError(
-                    f"the other model disagrees about the attributes: it has "
-                    f"{other.vocabulary.size} columns, this one {self.vocabulary.size}"
-                )
             return self.vocabulary, places
         columns = [
             Column(attribute, list(known), len(known), np.zeros(0, dtype=np.int64))
@@ -302,8 +314,3 @@ def _distinct_sorted(codes: NDArray[Any]) -> NDArray[Any]:
     fresh = np.ones(len(codes), dtype=bool)
     np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
     return codes[fresh]
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(repr(name) for name in names[:10])
-    return f"{shown}, ..." if len(names) > 10 else shown

@@ -108,7 +108,7 @@ def _block(
         features = np.empty((stop - start, len(columns)), dtype=np.int32)
         for place, (column, lookup) in enumerate(zip(columns, lookups, strict=True)):
             features[:, place] = lookup[column.codes[start:stop]]
-        offsets = np.arange(0, features.size + 1, max(len(columns), 1), dtype=np.int32)
+        offsets = np.arange(stop - start + 1) * len(columns)
         return None, features.ravel(), offsets
     return _mixed_block(columns, lookups, start, stop)
 

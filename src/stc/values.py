@@ -40,7 +40,7 @@ def canonical(value: Any) -> str | None:
         return None
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64):
         return str(int(value))
     if isinstance(value, (float, np.floating)):
         return _float_text(value)
@@ -66,6 +66,8 @@ def _rarer_text(value: Any) -> str | None:
         and value.time() == datetime.time()
     ):
         return str(value.date())
+    if isinstance(value, datetime.timedelta):
+        return datetime.timedelta.__str__(value)  # pandas' own writes it otherwise
     if isinstance(value, decimal.Decimal):
         return _decimal_text(value)
     if isinstance(value, bytes):

@@ -102,6 +102,8 @@ def _bags(
 
 
 def _bag(cell: Any) -> Sequence[Any]:
+    if isinstance(cell, np.ndarray) and cell.ndim == 0:
+        cell = cell.item()
     if not _is_several(type(cell)):
         return [] if canonical(cell) is None else [cell]
     if isinstance(cell, AbstractSet):

@@ -53,7 +53,7 @@ def encode(
     """
     if sparse.issparse(X):
         return _encode_sparse(X)
-    if counts and getattr(X, "ndim", 2) == 2:
+    if counts and _is_rows(X):
         return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
     series = _as_series(X)
     if series is not None:
@@ -87,7 +87,7 @@ def _encode_sparse(X: Any) -> Observations:
         rows.eliminate_zeros()
         weights = rows.data
     column = Column(None, None, rows.shape[1], rows.indices, rows.indptr, weights)
-    return Observations("counts", rows.shape[0], (column,), positions(rows.shape[1]))
+    return Observations("counts", rows.shape[0], (column,))
 
 
 def _check_counts(weights: Any, items: Any, columns: Any) -> None:
@@ -166,7 +166,7 @@ def _pandas_reader(native: Any) -> Reader:
         if hasattr(column, "cat") and hasattr(column.cat, "categories"):
             codes = column.cat.codes.to_numpy()
             return column_of_categories(name, codes, column.cat.categories.tolist(), missing)
-        if isinstance(column.dtype, np.dtype) and kind in "biuf":
+        if isinstance(column.dtype, np.dtype) and kind in "biufMm":
             return column_of_series(name, pl.Series(column.to_numpy()), missing)
         arrow = _arrow_of(column)
         if arrow is not None:
@@ -177,8 +177,15 @@ def _pandas_reader(native: Any) -> Reader:
 
 
 def _arrow_of(column: Any) -> Any:
-    """The Arrow data of a pandas extension column; None for objects and without pyarrow."""
-    if isinstance(column.dtype, np.dtype) or not hasattr(column.array, "__arrow_array__"):
+    """The Arrow data of a pandas column of strings, numbers or Arrow's own types, if any.
+
+    Other extension types (periods, intervals) would show their storage, not their values.
+    """
+    dtype = column.dtype
+    plain = (
+        dtype.kind in "biuf" or dtype.name in ("str", "string") or hasattr(dtype, "pyarrow_dtype")
+    )
+    if isinstance(dtype, np.dtype) or not plain:
         return None
     try:
         return column.array.__arrow_array__()
@@ -220,7 +227,8 @@ def _encode_sequence(
     if isinstance(X, str):
         raise ValueError("X is one document; give a list of documents, [text], even for one item")
     if not isinstance(X, (list, tuple)):
-        X = np.asarray(X)
+        masked = isinstance(X, np.ma.MaskedArray)
+        X = X.astype(object).filled(None) if masked else np.asarray(X)
         if X.ndim != 1:
             return _encode_array(X, missing)
         if X.dtype.kind not in "OUS":
@@ -299,9 +307,8 @@ def _encode_array(X: Any, missing: Missing) -> Observations:
 
     def read(place: int, name: str, missing: Missing) -> Column:
         cells = X[:, place]
-        if X.dtype.kind in "biuf":
-            numbers = cells.astype(np.float32) if X.dtype == np.float16 else cells
-            return column_of_series(name, pl.Series(np.ascontiguousarray(numbers)), missing)
+        if X.dtype.kind in "biuf" and X.dtype != np.float16:
+            return column_of_series(name, pl.Series(np.ascontiguousarray(cells)), missing)
         return column_of_cells(
             name, cells.tolist() if X.dtype.kind in "OUS" else list(cells), missing
         )
@@ -315,6 +322,12 @@ def _encode_array(X: Any, missing: Missing) -> Observations:
 def positions(count: int) -> tuple[str, ...]:
     """Names of unnamed columns, as scikit-learn numbers them."""
     return tuple(f"x{place}" for place in range(count))
+
+
+def _is_rows(X: Any) -> bool:
+    if isinstance(X, (list, tuple)):
+        return bool(X) and isinstance(X[0], (list, tuple, np.ndarray))
+    return isinstance(X, np.ndarray) and X.ndim == 2
 
 
 def _is_pandas(native: Any) -> bool:

@@ -46,6 +46,7 @@ def _code_few(cells: Sequence[Any]) -> Coded:
     index: dict[str, int] = {}
     texts = [cell if type(cell) is str else canonical(cell) for cell in cells]
     codes = [-1 if text is None else index.setdefault(text, len(index)) for text in texts]
+    "".join(index).encode()  # refuses lone surrogates, as polars does for larger columns
     coded = np.array(codes, dtype=np.int64)
     coded[coded < 0] = len(index)
     measured = [c for c in cells if isinstance(c, float) and c == c]

@@ -23,8 +23,10 @@ def encode_target(y: Any) -> Column:
 
     The values of the column are the distinct classes, sorted; the weights of an item sum to 1.
     """
-    if isinstance(y, (list, tuple)) and any(isinstance(label, Mapping) for label in y):
-        return _encode_distributions(y)
+    if isinstance(y, (list, tuple)) or getattr(getattr(y, "dtype", None), "kind", "") == "O":
+        kinds = set(map(type, y))
+        if any(issubclass(kind, Mapping) for kind in kinds):
+            return _encode_distributions(list(y))
     labels = _as_labels(y)
     classes, codes = factorize_labels(labels)
     return Column(None, classes, len(classes), codes)  # type: ignore[arg-type]
@@ -120,7 +122,7 @@ def _factorize_strings(
     return np.array([coded.values[k] for k in order], dtype=dtype), place[coded.codes]
 
 
-def _encode_distributions(y: Any) -> Column:
+def _encode_distributions(y: list[Any]) -> Column:
     for item, weights in enumerate(y):
         if not isinstance(weights, Mapping):
             raise TypeError(
