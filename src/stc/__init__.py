@@ -2,6 +2,7 @@
 
 from stc.classifier import HardlyCategoricalWarning, SparseTensorClassifier
 from stc.datasets import load_zoo
+from stc.explain import LocalExplanation
 
-__all__ = ["HardlyCategoricalWarning", "SparseTensorClassifier", "load_zoo"]
+__all__ = ["HardlyCategoricalWarning", "LocalExplanation", "SparseTensorClassifier", "load_zoo"]
 __version__ = "0.1.0"

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stc import formulas
 from stc.encode import encode, encode_sample_weight, encode_target
+from stc.explain import LocalExplanation
 from stc.model import Model, Schema
 from stc.observations import Column, Observations
 from stc.scoring import Scorer, seen_share
@@ -341,6 +342,41 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         model = self._fitted_model()
         learnt = np.diff(model.corpus.mass.indptr) > 0
         return seen_share(model.vocabulary, self._observe(X, model), learnt)
+
+    def explain(self, X: Any) -> LocalExplanation:
+        """Why each item gets the class it gets: the contributions that its score is the sum of.
+
+        Parameters
+        ----------
+        X
+            Items, as in `fit`.
+
+        Returns
+        -------
+        LocalExplanation
+            A table of contributions; printed, it is a sentence an item.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> animals = [{"hair": 1, "legs": 4}, {"feathers": 1, "legs": 2}]
+        >>> model = SparseTensorClassifier().fit(animals, ["mammal", "bird"])
+        >>> print(model.explain([{"hair": 1, "legs": 4}]))
+        mammal, 1.00: because hair=1 (50 %), legs=4 (50 %)
+        """
+        model = self._fitted_model()
+        observed = self._observe(X, model)
+        frequencies = model.frequencies
+        proba = self._scorer().map(
+            observed, lambda U: formulas.probabilities(U, self.power, frequencies)
+        )
+        best = np.argmax(proba, axis=1)
+        return LocalExplanation.of(
+            labels=self.classes_[best],
+            probabilities=proba[np.arange(len(best)), best],
+            contributions=self._scorer().contributions(observed, best),
+            features=model.vocabulary.features(),
+        )
 
     # --- what was learnt ----------------------------------------------------------------------
 

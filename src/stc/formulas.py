@@ -71,9 +71,9 @@ def weights(C: sparse.csr_array, power: float, balance: float, entropy: float) -
     return with_data(C, np.exp(log_W))
 
 
-def contributions(W: sparse.csr_array, x: sparse.csr_array, power: float) -> sparse.csr_array:
-    """`w_ij(x) = W_ij x_j^p` of one item: a row per feature, a column per class."""
-    return sparse.diags_array(x.power(power).toarray().ravel()) @ W
+def contributions(W_ij: Floats, x_j: Floats, power: float) -> Floats:
+    """`w_ij(x) = W_ij x_j^p`, what each value of an item adds to the score of a class."""
+    return np.asarray(W_ij * x_j**power)
 
 
 def scores(Xp: sparse.csr_array, W: Any) -> Floats:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from stc._parallel import threaded
-from stc.formulas import Floats, scores
+from stc.formulas import Floats, contributions, scores
 from stc.observations import Column, Observations, offsets_of, sum_by_item
 from stc.vocabulary import Vocabulary
 
@@ -19,6 +19,14 @@ _DENSE_CELLS = 1 << 26
 # Entries, and scores, of one block.
 _BLOCK_ENTRIES = 1 << 19
 _BLOCK_SCORES = 1 << 21
+
+
+class Contributions(NamedTuple):
+    """Entries: which item, which feature, how much."""
+
+    items: NDArray[Any]
+    features: NDArray[Any]
+    parts: Floats
 
 
 Block = tuple[Floats | None, NDArray[Any], NDArray[Any]]
@@ -66,6 +74,16 @@ class Scorer:
 
         parts = threaded(one, _bounds(observed, self._padded.shape[1]))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def contributions(self, observed: Observations, classes: NDArray[Any]) -> Contributions:
+        """What each known value of each item adds to the score of one class an item."""
+        weights, features, offsets = _block(observed, self._lookups(observed), 0, observed.n_items)
+        items = np.repeat(np.arange(observed.n_items), np.diff(offsets))
+        W_ij = np.asarray(self._padded[features, classes[items]]).ravel()
+        x_j = (1.0 if weights is None else weights) / observed.totals[items]
+        parts = contributions(W_ij, x_j, self.power)
+        kept = np.flatnonzero(parts)
+        return Contributions(items[kept], features[kept], parts[kept])
 
     def _lookups(self, observed: Observations) -> list[NDArray[np.int32]]:
         return [self.vocabulary.locate(c).astype(np.int32) for c in observed.columns]

@@ -1,0 +1,55 @@
+"""The command `stc`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.metrics import classification_report
+from sklearn.model_selection import train_test_split
+
+import stc
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code.
+
+    Examples
+    --------
+    >>> main(["demo"])  # doctest: +ELLIPSIS
+    Zoo: 101 animals, 16 attributes, 7 classes...
+    """
+    parser = argparse.ArgumentParser(
+        prog="stc", description="The Sparse Tensor Classifier.", epilog="Example: stc demo"
+    )
+    parser.add_argument("--version", action="version", version=f"stc {stc.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("demo", help="fit, evaluate and explain on the Zoo data")
+    parser.parse_args(arguments)
+    demo()
+    return 0
+
+
+def demo() -> None:
+    """Fit, evaluate and explain on the Zoo data that ships in the package."""
+    X, y, names = stc.load_zoo(names=True)
+    print(f"Zoo: {len(X)} animals, {X.width} attributes, {y.n_unique()} classes.\n")
+    rows = np.arange(len(X))
+    train, test = train_test_split(rows, test_size=0.3, random_state=0)
+    model = stc.SparseTensorClassifier().fit(X[train], y[train])
+    predicted = model.predict(X[test])
+    print(f"Learnt from {len(train)} animals, tried on the {len(test)} others:\n")
+    print(classification_report(y[test], predicted, zero_division=0))
+    right = int((predicted == y[test].to_numpy()).sum())
+    print(f"{right} of {len(test)} are right. Each prediction is a sum of named parts:\n")
+    for place in range(5):
+        item = int(test[place])
+        print(f"  {names[item]:10} -> {model.explain(X[[item]])}")
+    print("\nIt goes on learning, and forgets exactly what it is told to forget:\n")
+    unicorn = [{"hair": 1, "milk": 1, "legs": 4, "airborne": 1, "horn": "one"}]
+    print(f"  unicorn    -> {model.explain(unicorn)}")
+    print(f"  of it, {model.coverage(unicorn)[0]:.0%} was ever seen (a horn never was)")
+    birds = train[(y[train] == "Bird").to_numpy()]
+    model.unlearn(X[birds], y[birds])
+    print(f"  classes left without the birds: {', '.join(model.classes_)}")

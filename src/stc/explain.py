@@ -1,0 +1,112 @@
+"""Explanations: plain tables of the contributions that a prediction is the sum of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from numpy.typing import NDArray
+
+from stc.scoring import Contributions
+from stc.vocabulary import Feature, feature_name
+
+
+@dataclass(frozen=True, eq=False)
+class LocalExplanation:
+    """Why each item was given its class.
+
+    Attributes
+    ----------
+    labels, probabilities
+        The predicted class of each item and its probability.
+    table
+        One row a contribution, strongest first within each item: `item`, `attribute`, `value`,
+        `contribution` (its addend in the score of the predicted class), `share` (of that score).
+    """
+
+    labels: NDArray[Any]
+    probabilities: NDArray[Any]
+    table: pl.DataFrame
+
+    @classmethod
+    def of(
+        cls,
+        labels: NDArray[Any],
+        probabilities: NDArray[Any],
+        contributions: Contributions,
+        features: list[Feature],
+    ) -> LocalExplanation:
+        """Put contributions, by number of item and feature, into words."""
+        named = pl.DataFrame(
+            [features[feature] for feature in contributions.features.tolist()],
+            schema={"attribute": pl.String, "value": pl.String},
+            orient="row",
+        )
+        table = named.select(
+            pl.Series("item", contributions.items),
+            "attribute",
+            "value",
+            pl.Series("contribution", contributions.parts),
+        )
+        share = pl.col("contribution") / pl.col("contribution").sum().over("item")
+        order = {"item": False, "contribution": True, "attribute": False, "value": False}
+        table = table.with_columns(share=share).sort(
+            list(order), descending=list(order.values()), maintain_order=True
+        )
+        return cls(labels, probabilities, table)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The table of contributions.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
+        >>> model.explain([["a", "b"]]).to_polars()["value"].to_list()
+        ['b']
+        """
+        return self.table
+
+    def sentences(self, reasons: int = 3) -> list[str]:
+        """Each item in a sentence with its strongest reasons.
+
+        Parameters
+        ----------
+        reasons : int, default=3
+            How many contributions to name at the most.
+
+        Returns
+        -------
+        list of str
+            One sentence an item.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
+        >>> for sentence in model.explain(["what fun!", "hm"]).sentences():
+        ...     print(sentence)
+        +, 1.00: because fun (100 %)
+        +, 0.50: nothing in it was seen before; the class frequencies decide
+        """
+        strongest = self.table.group_by("item", maintain_order=True).head(reasons)
+        named: dict[int, list[str]] = {}
+        for row in strongest.iter_rows(named=True):
+            words = f"{feature_name(row['attribute'], row['value'])} ({row['share']:.0%})"
+            named.setdefault(row["item"], []).append(words.replace("%", " %"))
+        return [
+            f"{label}, {probability:.2f}: {_because(named.get(item, []))}"
+            for item, (label, probability) in enumerate(
+                zip(self.labels, self.probabilities, strict=True)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+
+def _because(reasons: list[str]) -> str:
+    if not reasons:
+        return "nothing in it was seen before; the class frequencies decide"
+    return f"because {', '.join(reasons)}"
