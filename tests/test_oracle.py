@@ -159,6 +159,24 @@ def test_uniform_feature_by_hand(hyper: Hyper, expected: list[float]) -> None:
     np.testing.assert_allclose(proba, [expected], rtol=0, atol=1e-12)
 
 
+def test_balance_beyond_one_by_hand() -> None:
+    # C_uA = 3, C_vA = 1, C_vB = 1: B_uA = 3 * 3 / 16, B_vA = 1 * 2 / 16, B_vB = 1 * 2 / 1.
+    X = [{"t": "u"}, {"t": "u"}, {"t": "u"}, {"t": "v"}, {"t": "v"}]
+    y = ["A", "A", "A", "A", "B"]
+    hyper = Hyper(power=1, balance=2, entropy=0)
+    truth = by_hand(X, y).probabilities({("t", "u"): 1, ("t", "v"): 1}, hyper)
+    assert truth == pytest.approx([11 / 43, 32 / 43], abs=1e-15)
+    proba = model(hyper).fit(X, y).predict_proba([{"t": ["u", "v"]}])
+    np.testing.assert_allclose(proba, [[11 / 43, 32 / 43]], rtol=0, atol=1e-12)
+
+
+def test_a_class_of_items_without_values_counts_only_in_the_frequencies() -> None:
+    fitted = model().fit([*HAND_X, {}], [*HAND_Y, "C"])
+    expected = [[*HAND[4][2], 0], [1 / 2, 1 / 4, 1 / 4]]
+    proba = fitted.predict_proba([{"t": ["u", "v"]}, {}])
+    np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-12)
+
+
 @PROFILE
 @given(st.data(), tables(), hypers())
 def test_records(draws: st.DataObject, data: Data, hyper: Hyper) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from stc._parallel import threaded
 from stc.formulas import with_data
 from stc.observations import Column, Observations, sum_at
 
@@ -19,6 +20,10 @@ _SMALL_TABLE = 1 << 20
 _CELLS_PER_ENTRY = 4
 # What is left of a mass of 1 when rounding is all that is left.
 _ROUNDING = 1e-9
+
+
+# Fewer items than this are not worth a thread.
+_MANY_ITEMS = 10_000
 
 
 class Entries(NamedTuple):
@@ -128,6 +133,11 @@ class Corpus:
             raise NeverLearntError(wrong[1], None, wrong[0])
         class_mass[class_support == 0] = 0.0
         kept = support > 0
+        # No class can have more mass in its entries than in its items.
+        entry_mass = sum_at(self.mass.indices[kept], mass[kept], len(class_mass))
+        crowded = np.flatnonzero(entry_mass > class_mass * (1 + _ROUNDING))
+        if len(crowded):
+            raise NeverLearntError("were learnt with other values", None, int(crowded[0]))
         rows = np.repeat(np.arange(self.mass.shape[0]), np.diff(self.mass.indptr))[kept]
         entries = Entries(rows, self.mass.indices[kept], mass[kept], support[kept])
         everything = np.arange(len(class_mass))
@@ -211,8 +221,7 @@ def count_column(column: Column, target: Column, scale: NDArray[np.float64] | fl
 
 def _keys_of_cells(column: Column, target: Column) -> NDArray[np.int64]:
     """(value, class) of each cell as one number; "no value" ends up beyond the last value."""
-    keys = column.codes.astype(np.int64)
-    keys *= target.n_values
+    keys: NDArray[np.int64] = np.multiply(column.codes, target.n_values, dtype=np.int64)
     keys += target.codes
     return keys
 
@@ -255,10 +264,13 @@ def count(
         raise ValueError(f"item {item}: its weights add up to more than a number can hold")
     scale = np.divide(sample_weight, totals, out=np.zeros(len(totals)), where=totals > 0)
     same = bool(len(scale)) and scale.min() == scale.max()
-    return [
-        count_column(column, target, float(scale[0]) if same else scale)
-        for column in observed.columns
-    ], count_classes(target, sample_weight)
+    one_scale = float(scale[0]) if same else scale
+    per_column = threaded(
+        lambda column: count_column(column, target, one_scale),
+        observed.columns,
+        worthwhile=observed.n_items >= _MANY_ITEMS,
+    )
+    return per_column, count_classes(target, sample_weight)
 
 
 def _keys(table: sparse.csr_array) -> NDArray[np.int64]:

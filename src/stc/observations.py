@@ -35,6 +35,8 @@ class Column:
         are the distinct values of item n.
     offsets, weights
         Bounds of each item's codes, and their weights (None: every weight is 1).
+    complete
+        Whether every item is known to have a value.
     continuous
         Whether this looks like measurements rather than categories.
     """
@@ -45,6 +47,7 @@ class Column:
     codes: NDArray[Any]
     offsets: NDArray[Any] | None = None
     weights: NDArray[np.float64] | None = None
+    complete: bool = False
     continuous: bool = False
 
     @property
@@ -53,8 +56,10 @@ class Column:
         return len(self.codes) if self.offsets is None else len(self.offsets) - 1
 
     @cached_property
-    def totals(self) -> NDArray[np.float64]:
-        """Weight of each item's values in this column."""
+    def totals(self) -> NDArray[np.float64] | float:
+        """Weight of each item's values in this column; one number if it is the same for all."""
+        if self.offsets is None and self.complete:
+            return 1.0
         if self.offsets is None:
             present: NDArray[np.float64] = np.not_equal(self.codes, self.n_values).astype(
                 np.float64
@@ -69,23 +74,22 @@ class Column:
         if self.offsets is not None:
             items = np.repeat(np.arange(self.n_items), np.diff(self.offsets))
             return items, self.codes, self.weights
+        if self.complete:
+            return np.arange(self.n_items), self.codes, None
         items = np.flatnonzero(self.codes != self.n_values)
         return items, self.codes[items], None
 
     def select(self, keep: NDArray[np.bool_]) -> Column:
         """The same column for the items in `keep` only."""
         if self.offsets is None:
-            codes = self.codes[keep]
-            return Column(self.attribute, self.values, self.n_values, codes)
+            return replace(self, codes=self.codes[keep])
         lengths = np.diff(self.offsets)
         kept = np.repeat(keep, lengths)
-        return Column(
-            self.attribute,
-            self.values,
-            self.n_values,
-            self.codes[kept],
-            offsets_of(lengths[keep]),
-            None if self.weights is None else self.weights[kept],
+        return replace(
+            self,
+            codes=self.codes[kept],
+            offsets=offsets_of(lengths[keep]),
+            weights=None if self.weights is None else self.weights[kept],
         )
 
 
@@ -135,8 +139,7 @@ class Observations:
     def select(self, keep: NDArray[np.bool_]) -> Observations:
         """The items in `keep` only."""
         columns = tuple(column.select(keep) for column in self.columns)
-        n_items = int(np.count_nonzero(keep))
-        return Observations(self.kind, n_items, columns, self.names, self.named, self.closed)
+        return replace(self, n_items=int(np.count_nonzero(keep)), columns=columns)
 
 
 def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:

@@ -65,8 +65,12 @@ class Scorer:
 
         def one(bounds: tuple[int, int]) -> NDArray[Any]:
             weights, features, offsets = _block(observed, lookups, *bounds)
-            # The operator, not np.power, which is slow for a square root.
-            powered = np.ones(len(features)) if weights is None else weights**self.power
+            if weights is None:  # all of an item's values weigh the same, which no score can tell
+                powered = np.ones(len(features))
+            else:
+                totals = np.repeat(observed.totals[slice(*bounds)], np.diff(offsets))
+                # The operator, not np.power, which is slow for a square root.
+                powered = (weights / totals) ** self.power
             shape = (bounds[1] - bounds[0], self._padded.shape[0])
             return function(
                 scores(sparse.csr_array((powered, features, offsets), shape=shape), self._padded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,8 @@ class Vocabulary:
             return features
         known = self.index.get(column.attribute, {})
         size = self.size
-        found = [known.get(value, size) for value in column.values]
-        found.append(size)
-        return np.array(found, dtype=np.int64)
+        found = map(known.get, column.values, repeat(size))
+        return np.fromiter(chain(found, [size]), np.int64, column.n_values + 1)
 
     def extended(
         self, columns: Iterable[Column], used: Iterable[NDArray[Any]]
@@ -57,11 +57,11 @@ class Vocabulary:
                 features.append(codes.astype(np.int64))
                 continue
             known = dict(index.get(column.attribute, {}))  # a copy: self stays as it is
-            first = size - len(known)  # so that the next new feature gets the number `size`
-            values = column.values
-            numbers = [known.setdefault(values[k], first + len(known)) for k in codes.tolist()]
-            features.append(np.array(numbers, dtype=np.int64))
-            size = first + len(known)
+            values = [column.values[k] for k in codes.tolist()]
+            new = [value for value in values if value not in known] if known else values
+            known.update(zip(new, range(size, size + len(new)), strict=True))
+            features.append(np.fromiter(map(known.__getitem__, values), np.int64, len(values)))
+            size += len(new)
             index[column.attribute] = known
         return Vocabulary(index, size), features
 

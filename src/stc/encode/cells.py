@@ -47,7 +47,8 @@ def column_of_categories(
     """Column from codes (-1: missing) into categories, as pandas keeps them."""
     inner = code_objects(categories)
     lookup = np.append(inner.codes, len(inner.values))  # -1 finds the last: missing
-    return _single(attribute, Coded(lookup[codes], inner.values), missing)
+    complete = not (lookup[codes] == len(inner.values)).any()
+    return _single(attribute, Coded(lookup[codes], inner.values, complete), missing)
 
 
 def _is_several(kind: type) -> bool:
@@ -61,9 +62,18 @@ def _is_several(kind: type) -> bool:
 
 def _single(attribute: str | None, coded: Coded, missing: Missing) -> Column:
     values: list[Any] = coded.values
-    if missing == "category" and (coded.codes == len(values)).any():
+    complete = coded.complete
+    if missing == "category" and not complete:
         values = [*values, None]  # the code that said "missing" now names the last value
-    return Column(attribute, values, len(values), coded.codes, continuous=coded.continuous)
+        complete = True
+    return Column(
+        attribute,
+        values,
+        len(values),
+        coded.codes,
+        complete=complete,
+        continuous=coded.continuous,
+    )
 
 
 def _ragged_of_cells(
@@ -133,7 +143,9 @@ def _column_of_structs(attribute: str | None, series: pl.Series, missing: Missin
     values = [canonical(name) or "" for name in frame.columns]
     codes = np.broadcast_to(np.arange(len(values)), present.shape)[present]
     offsets = offsets_of(present.sum(axis=1))
-    return _ragged(attribute, Coded(codes, values), offsets, weights[present], missing)
+    return _ragged(
+        attribute, Coded(codes, values, complete=True), offsets, weights[present], missing
+    )
 
 
 def _numbers(attribute: str | None, series: pl.Series) -> NDArray[np.float64]:

@@ -16,8 +16,9 @@ from stc.observations import Column
 
 Tokenizer = Callable[[str], Sequence[str]]
 
-# A run of letters, digits and underscores is a word; any other visible sign stands alone.
-TOKEN_PATTERN = r"\w+|[^\w\s]"
+# A word is a run of letters, digits and underscores, also across a sign that stands between two of
+# them without a space (don't, e-mail, 3.88, someone@home.org); any other visible sign stands alone.
+TOKEN_PATTERN = r"\w+(?:['.@-]\w+)*|[^\w\s]"
 # Fewer documents than this are not worth a thread.
 _MANY = 256
 

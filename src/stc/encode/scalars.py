@@ -22,10 +22,14 @@ _EXACT_FLOAT = 2.0**53
 
 
 class Coded(NamedTuple):
-    """Codes into distinct `values`; the code `len(values)` says that the value is missing."""
+    """Codes into distinct `values`; the code `len(values)` says that the value is missing.
+
+    `complete` says that none is.
+    """
 
     codes: NDArray[Any]
     values: list[str]
+    complete: bool
     continuous: bool = False
 
 
@@ -48,9 +52,11 @@ def _code_few(cells: Sequence[Any]) -> Coded:
     codes = [-1 if text is None else index.setdefault(text, len(index)) for text in texts]
     "".join(index).encode()  # refuses lone surrogates, as polars does for larger columns
     coded = np.array(codes, dtype=np.int64)
-    coded[coded < 0] = len(index)
+    absent = coded < 0
+    coded[absent] = len(index)
     measured = [c for c in cells if isinstance(c, float) and c == c]
-    return Coded(coded, list(index), _looks_continuous(measured, len(set(measured))))
+    continuous = _looks_continuous(measured, len(set(measured)))
+    return Coded(coded, list(index), not absent.any(), continuous)
 
 
 def code_series(series: pl.Series) -> Coded:
@@ -59,13 +65,14 @@ def code_series(series: pl.Series) -> Coded:
     if dtype == pl.String:
         return _code_strings(series)
     if dtype == pl.Boolean:
-        return Coded(series.cast(pl.UInt8).fill_null(2).to_numpy(), ["False", "True"])
+        codes = series.cast(pl.UInt8).fill_null(2).to_numpy()
+        return Coded(codes, ["False", "True"], not series.null_count())
     if dtype.is_integer() or isinstance(dtype, (pl.Categorical, pl.Enum)):
         return _code_strings(series.cast(pl.String))
     if dtype.is_float():
         return _code_floats(series)
     if dtype == pl.Null:
-        return Coded(np.zeros(len(series), dtype=np.uint32), [])
+        return Coded(np.zeros(len(series), dtype=np.uint32), [], complete=False)
     if dtype.is_temporal():
         return _code_distinct(series.to_physical(), lambda distinct: distinct.cast(dtype).to_list())
     return code_objects(series.to_list())
@@ -80,7 +87,8 @@ def _code_strings(series: pl.Series) -> Coded:
     physical = categories.to_physical()
     count = 0 if series.null_count() == len(series) else cast(int, physical.max()) + 1
     values = pl.Series(np.arange(count, dtype=np.uint32)).cat.to(own).cast(pl.String)
-    return Coded(physical.fill_null(count).to_numpy(), values.to_list())
+    codes = physical.fill_null(count).to_numpy()
+    return Coded(codes, values.to_list(), not series.null_count())
 
 
 def _code_floats(series: pl.Series) -> Coded:
@@ -101,7 +109,7 @@ def _code_distinct(numbers: pl.Series, restore: Any) -> Coded:
     values, merge = distinct_values(texts)
     codes = np.full(len(numbers), len(values), dtype=np.int64)
     codes[known] = merge[inverse]
-    return Coded(codes, values)
+    return Coded(codes, values, not numbers.null_count())
 
 
 def distinct_values(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:

@@ -29,7 +29,7 @@ def encode_target(y: Any) -> Column:
             return _encode_distributions(list(y))
     labels = _as_labels(y)
     classes, codes = factorize_labels(labels)
-    return Column(None, classes, len(classes), codes)  # type: ignore[arg-type]
+    return Column(None, classes, len(classes), codes, complete=True)  # type: ignore[arg-type]
 
 
 def encode_sample_weight(sample_weight: Any, n_items: int) -> NDArray[np.float64]:
