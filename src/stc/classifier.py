@@ -339,9 +339,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         >>> model.coverage([["a", "b"], ["a", "new"]]).tolist()
         [1.0, 0.5]
         """
-        model = self._fitted_model()
-        learnt = np.diff(model.corpus.mass.indptr) > 0
-        return seen_share(model.vocabulary, self._observe(X, model), learnt)
+        return self._seen_share(self._observe(X, self._fitted_model()))
 
     def explain(self, X: Any) -> LocalExplanation:
         """Why each item gets the class it gets: the contributions that its score is the sum of.
@@ -374,6 +372,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return LocalExplanation.of(
             labels=self.classes_[best],
             probabilities=proba[np.arange(len(best)), best],
+            coverage=self._seen_share(observed),
             contributions=self._scorer().contributions(observed, best),
             features=model.vocabulary.features(),
         )
@@ -490,6 +489,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             )
         schema = model.schema
         schema.check(Schema.of(observed), "X")
+        if self.missing == "category" and observed.closed and not schema.closed:
+            self._refuse_absent_columns(schema, observed)
         if schema.closed and observed.closed and schema.kind != "documents":
             self._check_columns(observed)
             return observed if schema.named == observed.named else observed.renamed(schema.names)
@@ -498,6 +499,14 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 "the model was learnt from records; give records or a frame with named columns"
             )
         return observed
+
+    def _refuse_absent_columns(self, schema: Schema, observed: Observations) -> None:
+        absent = [name for name in schema.names if name not in observed.names]
+        if absent:
+            raise ValueError(
+                f"X has no column {absent[0]!r}; with missing='category' a column that is not "
+                "there cannot be told from one that is empty: add it, filled with missing values"
+            )
 
     def _check_columns(self, observed: Observations) -> None:
         """Let scikit-learn compare number and names of the columns, in its own words."""
@@ -523,14 +532,18 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         scorer = self._scorer()
         return scorer.map(self._observe(X, self._model), function)
 
+    def _seen_share(self, observed: Observations) -> NDArray[np.float64]:
+        learnt = np.diff(self._model.corpus.mass.indptr) > 0
+        return seen_share(self._model.vocabulary, observed, learnt)
+
     def _scorer(self) -> Scorer:
         """The weights for the hyper-parameters of now, computed once until something changes."""
         key = (self.power, self.balance, self.entropy)
         if key not in self._scorers:
             self._validate_params()
-            W = formulas.weights(self._model.corpus.mass, *key)
+            log_W = formulas.log_weights(self._model.corpus.mass, *key)
             self._scorers.clear()
-            self._scorers[key] = Scorer(self._model.vocabulary, W, self.power)
+            self._scorers[key] = Scorer(self._model.vocabulary, log_W, self.power)
         return self._scorers[key]
 
     def __getstate__(self) -> dict[str, Any]:

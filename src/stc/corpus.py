@@ -135,7 +135,7 @@ class Corpus:
         kept = support > 0
         # No class can have more mass in its entries than in its items.
         entry_mass = sum_at(self.mass.indices[kept], mass[kept], len(class_mass))
-        crowded = np.flatnonzero(entry_mass > class_mass * (1 + _ROUNDING))
+        crowded = np.flatnonzero(entry_mass - class_mass > _ROUNDING * self.class_mass)
         if len(crowded):
             raise NeverLearntError("were learnt with other values", None, int(crowded[0]))
         rows = np.repeat(np.arange(self.mass.shape[0]), np.diff(self.mass.indptr))[kept]

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from stc.scoring import Contributions
 from stc.vocabulary import Feature, feature_name
 
+# Contributions that would round to 0 % are no reasons.
+_WORTH_NAMING = 0.005
+
 
 @dataclass(frozen=True, eq=False)
 class LocalExplanation:
@@ -20,6 +23,8 @@ class LocalExplanation:
     ----------
     labels, probabilities
         The predicted class of each item and its probability.
+    coverage
+        Share of each item that was ever seen.
     table
         One row a contribution, strongest first within each item: `item`, `attribute`, `value`,
         `contribution` (its addend in the score of the predicted class), `share` (of that score).
@@ -27,6 +32,7 @@ class LocalExplanation:
 
     labels: NDArray[Any]
     probabilities: NDArray[Any]
+    coverage: NDArray[Any]
     table: pl.DataFrame
 
     @classmethod
@@ -34,6 +40,7 @@ class LocalExplanation:
         cls,
         labels: NDArray[Any],
         probabilities: NDArray[Any],
+        coverage: NDArray[Any],
         contributions: Contributions,
         features: list[Feature],
     ) -> LocalExplanation:
@@ -54,7 +61,7 @@ class LocalExplanation:
         table = table.with_columns(share=share).sort(
             list(order), descending=list(order.values()), maintain_order=True
         )
-        return cls(labels, probabilities, table)
+        return cls(labels, probabilities, coverage, table)
 
     def to_polars(self) -> pl.DataFrame:
         """The table of contributions.
@@ -90,15 +97,16 @@ class LocalExplanation:
         +, 1.00: because fun (100 %)
         +, 0.50: nothing in it was seen before; the class frequencies decide
         """
-        strongest = self.table.group_by("item", maintain_order=True).head(reasons)
+        strongest = self.table.filter(pl.col("share") >= _WORTH_NAMING)
+        strongest = strongest.group_by("item", maintain_order=True).head(reasons)
         named: dict[int, list[str]] = {}
         for row in strongest.iter_rows(named=True):
             words = f"{feature_name(row['attribute'], row['value'])} ({row['share']:.0%})"
             named.setdefault(row["item"], []).append(words.replace("%", " %"))
         return [
-            f"{label}, {probability:.2f}: {_because(named.get(item, []))}"
-            for item, (label, probability) in enumerate(
-                zip(self.labels, self.probabilities, strict=True)
+            f"{label}, {probability:.2f}: {_because(named.get(item, []), seen)}"
+            for item, (label, probability, seen) in enumerate(
+                zip(self.labels, self.probabilities, self.coverage, strict=True)
             )
         ]
 
@@ -106,7 +114,9 @@ class LocalExplanation:
         return "\n".join(self.sentences())
 
 
-def _because(reasons: list[str]) -> str:
-    if not reasons:
-        return "nothing in it was seen before; the class frequencies decide"
-    return f"because {', '.join(reasons)}"
+def _because(reasons: list[str], seen: float) -> str:
+    if reasons:
+        return f"because {', '.join(reasons)}"
+    if seen:
+        return "what is known of it says nothing; the class frequencies decide"
+    return "nothing in it was seen before; the class frequencies decide"

@@ -55,20 +55,28 @@ def log_balanced(C: sparse.csr_array, balance: float) -> Floats:
     return log_B
 
 
-def weights(C: sparse.csr_array, power: float, balance: float, entropy: float) -> sparse.csr_array:
-    """`W_ij = H_j^h B_ij^p`, with `H_j^0 = 1`.
-
-    Beyond the range of a double, and only there, all weights are multiplied by one common
-    factor, which no probability can tell.
-    """
+def log_weights(
+    C: sparse.csr_array, power: float, balance: float, entropy: float
+) -> sparse.csr_array:
+    """`ln W_ij`, `W_ij = H_j^h B_ij^p`, with `H_j^0 = 1`; -inf where `H_j` is 0."""
     log_W = power * log_balanced(C, balance)
     if entropy != 0:
         with np.errstate(divide="ignore"):
             log_W += entropy * np.log(entropy_weights(C))[_rows(C)]
-    finite = log_W[np.isfinite(log_W)]
-    if len(finite) and np.abs(finite).max() > _LARGEST_EXPONENT:
-        log_W -= finite.max() - _LARGEST_EXPONENT
-    return with_data(C, np.exp(log_W))
+    return with_data(C, log_W)
+
+
+def weights(log_W: sparse.csr_array) -> tuple[sparse.csr_array, bool]:
+    """`W_ij`, and whether all of them are within the range of a double.
+
+    Beyond that range, and only there, all weights are multiplied by one common factor, which no
+    probability can tell; those that vanish beside the largest are for `scores_by_logarithms`.
+    """
+    finite = log_W.data[np.isfinite(log_W.data)]
+    if not len(finite) or np.abs(finite).max() <= _LARGEST_EXPONENT:
+        return with_data(log_W, np.exp(log_W.data)), True
+    shift = finite.max() - _LARGEST_EXPONENT
+    return with_data(log_W, np.exp(log_W.data - shift)), False
 
 
 def contributions(W_ij: Floats, x_j: Floats, power: float) -> Floats:
@@ -81,6 +89,18 @@ def scores(Xp: sparse.csr_array, W: Any) -> Floats:
     U = Xp @ W
     dense: Floats = U.toarray() if sparse.issparse(U) else U
     return dense
+
+
+def scores_by_logarithms(log_W: sparse.csr_array, log_xp: Floats) -> Floats:
+    """`U_i` of one item up to a factor, where `W_ij x_j^p` would leave the range of a double.
+
+    `log_W` has a row, and `log_xp = p ln x_j` an element, for each value of the item.
+    """
+    terms = np.full(log_W.shape, -np.inf)
+    j = _rows(log_W)
+    terms[j, log_W.indices] = log_W.data + log_xp[j]
+    highest = terms.max(initial=-np.inf)
+    return np.exp(terms - highest).sum(axis=0) if np.isfinite(highest) else np.zeros(terms.shape[1])
 
 
 def log_probabilities(U: Floats, power: float, frequencies: Floats) -> Floats:

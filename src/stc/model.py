@@ -5,7 +5,6 @@ So a call that fails, at whatever point, leaves the estimator with the model it 
 
 from __future__ import annotations
 
-import reprlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,12 +57,11 @@ class Schema:
                 f"the model {self.width}"
             )
         names = tuple(dict.fromkeys(self.names + other.names))
-        for fixed in (self, other):
+        for fixed, owner in ((self, what), (other, "this model")):
             if fixed.closed and len(names) > len(fixed.names):
-                unknown = next(name for name in names if name not in fixed.names)
+                extra = next(name for name in names if name not in fixed.names)
                 raise ValueError(
-                    f"{what} disagrees about the attributes: {unknown!r} is not among "
-                    f"{reprlib.repr(list(fixed.names))}"
+                    f"{what} disagrees about the attributes: only {owner} has {extra!r}"
                 )
         width = max(self.width, len(names))
         return replace(self, names=names, closed=self.closed or other.closed, width=width)
@@ -139,7 +137,8 @@ class Model:
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """The model after these items, too."""
-        schema = self.schema.joined(Schema.of(observed), "X")
+        # To a model of records a frame is records, too.
+        schema = self.schema.joined(replace(Schema.of(observed), closed=self.schema.closed), "X")
         observed, target, sample_weight = _weighted(observed, target, sample_weight)
         per_column, per_class = count(observed, target, sample_weight)
         used = [_distinct_sorted(entries.codes) for entries in per_column]
@@ -178,7 +177,7 @@ class Model:
             raise NeverLearntError(f"cannot unlearn: {self._described(error)}") from None
 
     def _described(self, error: NeverLearntError) -> str:
-        label = f"class {self.classes[error.class_]!r}"
+        label = f"class {shown(self.classes[error.class_])}"
         if error.feature is None:
             return f"items of {label} {error}"
         return f"{feature_name(*self.vocabulary.features()[error.feature])} and {label} {error}"
@@ -188,9 +187,9 @@ class Model:
         unknown = ~np.isin(np.asarray(target.values)[codes], self.classes)
         if unknown.any():
             first = int(np.flatnonzero(unknown)[0])
-            label = target.values[codes[first]]  # type: ignore[index]
+            label = shown(target.values[codes[first]])  # type: ignore[index]
             raise NeverLearntError(
-                f"cannot unlearn: item {items[first]} has class {label!r}, never learnt"
+                f"cannot unlearn: item {items[first]} has class {label}, never learnt"
             )
         for column in observed.columns:
             items, codes, _ = column.entries()
@@ -265,10 +264,15 @@ def union_of_classes(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
     kinds = [_kind(ours), _kind(theirs)]
     if kinds[0] != kinds[1]:
         raise ValueError(
-            f"the classes learnt so far are {kinds[0]} (such as {ours[0]!r}), "
-            f"these are {kinds[1]} (such as {theirs[0]!r})"
+            f"the classes learnt so far are {kinds[0]} (such as {shown(ours[0])}), "
+            f"these are {kinds[1]} (such as {shown(theirs[0])})"
         )
     return np.union1d(ours, theirs)
+
+
+def shown(label: Any) -> str:
+    """A label as Python writes it, without NumPy's type around it."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def _kind(classes: NDArray[Any]) -> str:

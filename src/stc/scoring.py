@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from stc import formulas
 from stc._parallel import threaded
-from stc.formulas import Floats, contributions, scores
+from stc.formulas import Floats
 from stc.observations import Column, Observations, offsets_of, sum_by_item
 from stc.vocabulary import Vocabulary
 
@@ -19,6 +20,8 @@ _DENSE_CELLS = 1 << 26
 # Entries, and scores, of one block.
 _BLOCK_ENTRIES = 1 << 19
 _BLOCK_SCORES = 1 << 21
+# Scores below this are near the smallest double and have lost their digits.
+_VANISHING = 1e-290
 
 
 class Contributions(NamedTuple):
@@ -39,23 +42,19 @@ class Scorer:
     ----------
     vocabulary
         Turns the values of items into rows of the weights.
-    weights
-        `W_ij`, a row per feature, a column per class.
+    log_weights
+        `ln W_ij`, a row per feature, a column per class.
     power
         The p of `x_j^p`.
     """
 
-    def __init__(self, vocabulary: Vocabulary, weights: sparse.csr_array, power: float) -> None:
+    def __init__(self, vocabulary: Vocabulary, log_weights: sparse.csr_array, power: float) -> None:
         self.vocabulary = vocabulary
         self.power = power
-        self.weights = weights
-        n_features, n_classes = weights.shape
-        # One more row, all zero, is where everything unseen or missing points to.
-        indptr = np.append(weights.indptr, weights.indptr[-1])
-        padded = sparse.csr_array(
-            (weights.data, weights.indices, indptr), shape=(n_features + 1, n_classes)
-        )
-        self._padded = padded.toarray() if padded.shape[0] * n_classes <= _DENSE_CELLS else padded
+        weights, within_range = formulas.weights(log_weights)
+        self._logarithms = None if within_range else _padded(log_weights)
+        table = _padded(weights)
+        self._table = table.toarray() if np.prod(table.shape) <= _DENSE_CELLS else table
 
     def map(
         self, observed: Observations, function: Callable[[Floats], NDArray[Any]]
@@ -64,33 +63,48 @@ class Scorer:
         lookups = self._lookups(observed)
 
         def one(bounds: tuple[int, int]) -> NDArray[Any]:
-            weights, features, offsets = _block(observed, lookups, *bounds)
-            if weights is None:  # all of an item's values weigh the same, which no score can tell
-                powered = np.ones(len(features))
-            else:
-                totals = np.repeat(observed.totals[slice(*bounds)], np.diff(offsets))
-                # The operator, not np.power, which is slow for a square root.
-                powered = (weights / totals) ** self.power
-            shape = (bounds[1] - bounds[0], self._padded.shape[0])
-            return function(
-                scores(sparse.csr_array((powered, features, offsets), shape=shape), self._padded)
-            )
+            x, features, offsets = _shares(observed, lookups, *bounds)
+            # The operator, not np.power, which is slow for a square root.
+            xp = np.ones(len(features)) if x is None else x**self.power
+            shape = (bounds[1] - bounds[0], self._table.shape[0])
+            U = formulas.scores(sparse.csr_array((xp, features, offsets), shape=shape), self._table)
+            if self._logarithms is not None:
+                self._rescue(U, x, features, offsets)
+            return function(U)
 
-        parts = threaded(one, _bounds(observed, self._padded.shape[1]))
+        parts = threaded(one, _bounds(observed, self._table.shape[1]))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _rescue(
+        self, U: Floats, x: Floats | None, features: NDArray[Any], offsets: NDArray[Any]
+    ) -> None:
+        """Score again, by logarithms, the items whose weights vanish beside the largest."""
+        for item in np.flatnonzero(U.max(axis=1, initial=0.0) < _VANISHING):
+            own = slice(offsets[item], offsets[item + 1])
+            log_W = self._logarithms[features[own]]  # type: ignore[index]
+            log_xp = np.zeros(log_W.shape[0]) if x is None else self.power * np.log(x[own])
+            U[item] = formulas.scores_by_logarithms(log_W, log_xp)
 
     def contributions(self, observed: Observations, classes: NDArray[Any]) -> Contributions:
         """What each known value of each item adds to the score of one class an item."""
-        weights, features, offsets = _block(observed, self._lookups(observed), 0, observed.n_items)
+        lookups = self._lookups(observed)
+        x, features, offsets = _shares(observed, lookups, 0, observed.n_items)
         items = np.repeat(np.arange(observed.n_items), np.diff(offsets))
-        W_ij = np.asarray(self._padded[features, classes[items]]).ravel()
-        x_j = (1.0 if weights is None else weights) / observed.totals[items]
-        parts = contributions(W_ij, x_j, self.power)
+        W_ij = np.asarray(self._table[features, classes[items]]).ravel()
+        x_j = 1.0 / _nonzero(observed.totals)[items] if x is None else x
+        parts = formulas.contributions(W_ij, x_j, self.power)
         kept = np.flatnonzero(parts)
         return Contributions(items[kept], features[kept], parts[kept])
 
     def _lookups(self, observed: Observations) -> list[NDArray[np.int32]]:
         return [self.vocabulary.locate(c).astype(np.int32) for c in observed.columns]
+
+
+def _padded(table: sparse.csr_array) -> sparse.csr_array:
+    """The table with one more row, all zero, where everything unseen or missing points to."""
+    indptr = np.append(table.indptr, table.indptr[-1])
+    shape = (table.shape[0] + 1, table.shape[1])
+    return sparse.csr_array((table.data, table.indices, indptr), shape=shape)
 
 
 def seen_share(vocabulary: Vocabulary, observed: Observations, learnt: NDArray[np.bool_]) -> Floats:
@@ -117,6 +131,25 @@ def _bounds(observed: Observations, n_classes: int) -> list[tuple[int, int]]:
     size = min(_BLOCK_ENTRIES * n_items // max(entries, 1), _BLOCK_SCORES // max(n_classes, 1))
     size = max(size, 1)
     return [(start, min(start + size, n_items)) for start in range(0, n_items, size)]
+
+
+def _shares(
+    observed: Observations, lookups: list[NDArray[np.int32]], start: int, stop: int
+) -> Block:
+    """The items from start to stop as (`x_j`, features, offsets).
+
+    Where all values of an item weigh the same, which no score can tell, `x_j` is None.
+    """
+    weights, features, offsets = _block(observed, lookups, start, stop)
+    if weights is None:
+        return None, features, offsets
+    totals = np.repeat(_nonzero(observed.totals[start:stop]), np.diff(offsets))
+    return weights / totals, features, offsets
+
+
+def _nonzero(totals: Floats) -> Floats:
+    """Totals to divide by; an item without values has nothing to divide."""
+    return np.where(totals > 0, totals, 1.0)
 
 
 def _block(

@@ -32,6 +32,8 @@ def column_of_series(attribute: str | None, series: pl.Series, missing: Missing)
     dtype = series.dtype
     if isinstance(dtype, pl.Struct):
         return _column_of_structs(attribute, series, missing)
+    if isinstance(dtype, pl.Map):
+        return column_of_series(attribute, series.to_physical(), missing)
     if isinstance(dtype, pl.Array):
         return column_of_series(attribute, series.arr.to_list(), missing)
     if isinstance(dtype, pl.List):
@@ -99,8 +101,10 @@ def _bags(
     for cell in cells:
         if isinstance(cell, Mapping):
             weighted = True
-            bags.append(list(cell))
-            weights.extend(cell.values())
+            # A weight of None is no weight, as in the structs of polars and Arrow.
+            present = {value: weight for value, weight in cell.items() if weight is not None}
+            bags.append(list(present))
+            weights.extend(present.values())
             continue
         bag = _bag(cell)
         bags.append(bag)
@@ -138,6 +142,8 @@ def _column_of_lists(attribute: str | None, series: pl.Series, missing: Missing)
 def _column_of_structs(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
     """A struct cell {value: weight, ...}: a field that is null is not in the item."""
     frame = series.struct.unnest()
+    if not frame.width:
+        return column_of_cells(attribute, [None] * len(series), missing)
     weights = np.column_stack([_numbers(attribute, column) for column in frame.get_columns()])
     present = np.column_stack([column.is_not_null().to_numpy() for column in frame.get_columns()])
     values = [canonical(name) or "" for name in frame.columns]

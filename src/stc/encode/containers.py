@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -55,9 +55,9 @@ def encode(
         return _encode_sparse(X)
     if counts and _is_rows(X):
         return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
-    series = _as_series(X)
-    if series is not None:
-        return _encode_series(series, missing, tokenizer)
+    series = nw.from_native(X, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return _encode_series(series, missing, tokenizer, names)
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
@@ -99,33 +99,27 @@ def _check_counts(weights: Any, items: Any, columns: Any) -> None:
 # --- documents -----------------------------------------------------------------------------
 
 
-def _as_series(X: Any) -> pl.Series | None:
-    """A 1-D column of any library as polars; None if X is no such thing."""
-    series = nw.from_native(X, series_only=True, pass_through=True)
-    if not isinstance(series, nw.Series):
-        return None
-    native = series.to_native()
-    if _is_pandas(native):
-        cells = native.tolist()
-        return pl.Series([None if is_missing(c) else c for c in cells], strict=False)
-    return series.to_polars()
-
-
 def _encode_series(
-    series: pl.Series, missing: Missing, tokenizer: Tokenizer | None
+    series: Any, missing: Missing, tokenizer: Tokenizer | None, known: Sequence[str]
 ) -> Observations:
-    if series.dtype == pl.Struct or series.dtype == pl.Object:
-        return _encode_sequence(series.to_list(), missing, tokenizer, ())
-    if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
-        series = series.cast(pl.String)
-    if series.dtype != pl.String and not isinstance(series.dtype, pl.List):
-        raise ValueError(_reshape_hint(f"a column of {series.dtype}"))
+    """A Series of texts, of bags of tokens, or of records."""
     _refuse_empty(len(series), 1)
-    if isinstance(series.dtype, pl.List):
-        column = column_of_series(None, series, missing)
-    else:
-        column = column_of_documents(series, tokenizer, missing)
-    return Observations("documents", len(series), (column,))
+    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
+        return _encode_documents(series.cast(nw.String).to_polars(), missing, tokenizer)
+    if series.dtype not in (nw.Object, nw.List, nw.Struct):
+        raise ValueError(_reshape_hint(f"a column of {series.dtype}"))
+    cells = series.to_native().tolist() if _is_pandas(series.to_native()) else series.to_list()
+    if any(isinstance(cell, (list, tuple, set, frozenset, np.ndarray)) for cell in cells):
+        column = column_of_cells(None, cells, missing)
+        return Observations("documents", len(cells), (column,))
+    return _encode_sequence(cells, missing, tokenizer, known)
+
+
+def _encode_documents(
+    texts: pl.Series, missing: Missing, tokenizer: Tokenizer | None
+) -> Observations:
+    column = column_of_documents(texts, tokenizer, missing)
+    return Observations("documents", len(texts), (column,))
 
 
 # --- frames --------------------------------------------------------------------------------
@@ -185,7 +179,7 @@ def _arrow_of(column: Any) -> Any:
     plain = (
         dtype.kind in "biuf" or dtype.name in ("str", "string") or hasattr(dtype, "pyarrow_dtype")
     )
-    if isinstance(dtype, np.dtype) or not plain:
+    if isinstance(dtype, np.dtype) or not plain or not hasattr(column.array, "__arrow_array__"):
         return None
     try:
         return column.array.__arrow_array__()
@@ -226,13 +220,15 @@ def _encode_sequence(
         raise TypeError("X is one record; give a list of records, [record], even for one item")
     if isinstance(X, str):
         raise ValueError("X is one document; give a list of documents, [text], even for one item")
+    if isinstance(X, Iterator):
+        raise TypeError(f"X is a {type(X).__name__}, which can be read only once; give list(X)")
     if not isinstance(X, (list, tuple)):
         masked = isinstance(X, np.ma.MaskedArray)
         X = X.astype(object).filled(None) if masked else np.asarray(X)
         if X.ndim != 1:
             return _encode_array(X, missing)
         if X.dtype.kind not in "OUS":
-            raise ValueError(_reshape_hint(f"array={X}"))
+            raise ValueError(_reshape_hint(f"array={reprlib.repr(X)}"))
         X = X.tolist()
     _refuse_empty(len(X), 1)
     first = next((item for item in X if item is not None), None)
@@ -240,9 +236,11 @@ def _encode_sequence(
         return _encode_records(X, missing, known)
     if isinstance(first, (str, bytes)) or first is None:
         return _encode_texts(X, missing, tokenizer)
-    if isinstance(first, (list, tuple, np.ndarray)) and np.ndim(first) != 0:
+    if isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1:
         return _encode_rows(X, missing)
-    raise ValueError(_reshape_hint(f"array={X}"))
+    if isinstance(first, (set, frozenset)):
+        raise TypeError("X holds sets; give records, {'attribute': {values}}")
+    raise ValueError(_reshape_hint(f"array={reprlib.repr(X)}"))
 
 
 def _encode_texts(X: Sequence[Any], missing: Missing, tokenizer: Tokenizer | None) -> Observations:
@@ -258,7 +256,7 @@ def _encode_texts(X: Sequence[Any], missing: Missing, tokenizer: Tokenizer | Non
         series = pl.Series(decoded, dtype=pl.String)
     except UnicodeError as error:
         raise ValueError(f"documents: {error}") from error
-    return _encode_series(series, missing, tokenizer)
+    return _encode_documents(series, missing, tokenizer)
 
 
 def _encode_records(X: Sequence[Any], missing: Missing, known: Sequence[str]) -> Observations:
@@ -299,7 +297,7 @@ def _encode_rows(X: Sequence[Any], missing: Missing) -> Observations:
 
 def _encode_array(X: Any, missing: Missing) -> Observations:
     if X.ndim != 2:
-        raise ValueError(_reshape_hint(f"{X.ndim}-D array"))
+        raise ValueError(f"Found array with dim {X.ndim}, while dim <= 2 is required")
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: give real numbers or strings")
     _refuse_empty(*X.shape)
