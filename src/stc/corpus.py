@@ -199,59 +199,51 @@ def count_classes(target: Column, sample_weight: NDArray[np.float64]) -> Entries
 
 def count_column(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
     """Corpus of one column: `sum_n x_j y_i`, where `scale` is sample weight / total of item n."""
-    n_classes = target.n_values
-    if target.offsets is None and column.offsets is None and np.isscalar(scale):
-        keys, mass = _keys_of_cells(column, target), None
-    else:
-        keys, mass = _keys_of_entries(column, target, scale)
-    size = column.n_values * n_classes
-    if size <= max(_SMALL_TABLE, _CELLS_PER_ENTRY * len(keys)):
-        support = np.bincount(keys, minlength=size)[:size]
-        used = np.flatnonzero(support)
-        support = support[used]
-        if mass is not None:
-            mass = sum_at(keys, mass, size)[used]
-    else:
-        used, support, mass = _count_sorted(keys[keys < size] if mass is None else keys, mass)
-    # A mass may be tiny but not vanish, or its entry would be gone while its items are there.
-    total = np.maximum(support * scale if mass is None else mass, np.finfo(np.float64).tiny)
-    codes, classes = np.divmod(used, n_classes)
-    return Entries(codes, classes, total, support)
+    if column.offsets is None and target.offsets is None:
+        return _count_cells(column, target, scale)
+    return _count_product(column, target, scale)
 
 
-def _keys_of_cells(column: Column, target: Column) -> NDArray[np.int64]:
-    """(value, class) of each cell as one number; "no value" ends up beyond the last value."""
+def _count_cells(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
+    """One value and one class an item: count the pairs."""
+    # "No value" is a code beyond the last value, so its pairs end up beyond the table.
     keys: NDArray[np.int64] = np.multiply(column.codes, target.n_values, dtype=np.int64)
     keys += target.codes
-    return keys
-
-
-def _keys_of_entries(
-    column: Column, target: Column, scale: NDArray[np.float64] | float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """(value, class) of each entry and its mass, an entry per value and class of an item."""
-    items, codes, weights = column.entries()
-    mass = np.broadcast_to(scale, column.n_items)[items]
-    if weights is not None:
-        mass = mass * weights
-    if target.offsets is None:
-        classes = target.codes[items]
+    cells = column.n_values * target.n_values
+    masses = None if isinstance(scale, float) else scale
+    if cells <= max(_SMALL_TABLE, _CELLS_PER_ENTRY * len(keys)):
+        support = np.bincount(keys, minlength=cells)[:cells]
+        used = np.flatnonzero(support != 0)  # several times faster on booleans
+        support = support[used]
+        mass = support * scale if masses is None else sum_at(keys, masses, cells)[used]
     else:
-        lengths = np.diff(target.offsets)[items]
-        entry = np.repeat(np.arange(len(items)), lengths)
-        start = target.offsets[items] - (np.cumsum(lengths) - lengths)
-        place = np.arange(len(entry)) + start[entry]
-        classes, codes = target.codes[place], codes[entry]
-        mass = mass[entry] * target.weights[place]  # type: ignore[index]
-    return codes.astype(np.int64) * target.n_values + classes, mass
+        used, place, support = np.unique(keys, return_inverse=True, return_counts=True)
+        mass = support * scale if masses is None else sum_at(place, masses, len(used))
+        there = used < cells
+        used, support, mass = used[there], support[there], mass[there]
+    codes, classes = np.divmod(used, target.n_values)
+    return Entries(codes, classes, np.asarray(mass, dtype=np.float64), support)
 
 
-def _count_sorted(
-    keys: NDArray[np.int64], mass: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None]:
-    """The same for a table too large to lay out."""
-    used, place, support = np.unique(keys, return_inverse=True, return_counts=True)
-    return used, support, None if mass is None else sum_at(place, mass, len(used))
+def _count_product(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
+    """Several values or classes an item: the product of classes x items and items x values."""
+    values = column.matrix()
+    classes = target.matrix().T.tocsr()
+    scales = np.broadcast_to(scale, column.n_items)[classes.indices]
+    scaled = with_data(classes, classes.data * scales)
+    factors = [(scaled, values), (_ones(classes), _ones(values))]
+    mass, support = threaded(lambda pair: pair[0] @ pair[1], factors)
+    # The two have the same entries in the same order: grouping the one by value groups the other.
+    order = with_data(mass, np.arange(mass.nnz)).tocsc()
+    codes = np.repeat(np.arange(column.n_values), np.diff(order.indptr))
+    return Entries(
+        codes, order.indices, mass.data[order.data], support.data[order.data].astype(np.int64)
+    )
+
+
+def _ones(table: sparse.csr_array) -> sparse.csr_array:
+    """The same entries, each counting 1."""
+    return with_data(table, np.ones(table.nnz))
 
 
 def count(
@@ -265,8 +257,15 @@ def count(
     scale = np.divide(sample_weight, totals, out=np.zeros(len(totals)), where=totals > 0)
     same = bool(len(scale)) and scale.min() == scale.max()
     one_scale = float(scale[0]) if same else scale
+    # A mass may be tiny but not vanish, or its entry would be gone while its items are there.
+    tiny = np.finfo(np.float64).tiny
+
+    def counted(column: Column) -> Entries:
+        entries = count_column(column, target, one_scale)
+        return entries._replace(mass=np.maximum(entries.mass, tiny))
+
     per_column = threaded(
-        lambda column: count_column(column, target, one_scale),
+        counted,
         observed.columns,
         worthwhile=observed.n_items >= _MANY_ITEMS,
     )

@@ -142,10 +142,9 @@ class Model:
         observed, target, sample_weight = _weighted(observed, target, sample_weight)
         per_column, per_class = count(observed, target, sample_weight)
         used = [_distinct_sorted(entries.codes) for entries in per_column]
-        vocabulary, numbers = self.vocabulary.extended(observed.columns, used)
+        vocabulary, lookups = self.vocabulary.extended(observed.columns, used)
         features = [
-            number[np.searchsorted(codes, entries.codes)]
-            for number, codes, entries in zip(numbers, used, per_column, strict=True)
+            lookup[entries.codes] for lookup, entries in zip(lookups, per_column, strict=True)
         ]
         new_classes = np.asarray(target.values)[per_class.classes]
         classes = union_of_classes(self.classes, new_classes)

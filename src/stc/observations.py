@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Kind = Literal["table", "counts", "documents"]
 
@@ -68,6 +69,19 @@ class Column:
         if self.weights is None:
             return np.diff(self.offsets).astype(np.float64)
         return sum_by_item(self.weights, self.offsets)
+
+    def matrix(self) -> sparse.csr_array:
+        """The weights as a matrix, items x values."""
+        codes, offsets = self.codes, self.offsets
+        if offsets is None:
+            items, codes, _ = self.entries()
+            offsets = np.searchsorted(items, np.arange(self.n_items + 1))
+        weights = np.ones(len(codes)) if self.weights is None else self.weights
+        # Factors with indices of one size need no conversion in a product.
+        narrow = max(len(codes), *(shape := (self.n_items, self.n_values))) < 2**31
+        index = np.int32 if narrow else np.int64
+        indices = codes.astype(index, copy=False), offsets.astype(index, copy=False)
+        return sparse.csr_array((weights, *indices), shape=shape)
 
     def entries(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
         """(item, code, weight) of every value present; weight None if all are 1."""

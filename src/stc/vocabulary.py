@@ -47,20 +47,22 @@ class Vocabulary:
     def extended(
         self, columns: Iterable[Column], used: Iterable[NDArray[Any]]
     ) -> tuple[Vocabulary, list[NDArray[np.int64]]]:
-        """Vocabulary with the `used` codes of each column in it, and their features' numbers."""
+        """Vocabulary with the `used` codes of each column in it, and a feature for each code."""
         index = dict(self.index)
         size = self.size
         features = []
         for column, codes in zip(columns, used, strict=True):
             if column.values is None:
                 size = max(size, column.n_values)
-                features.append(codes.astype(np.int64))
+                features.append(np.arange(column.n_values))
                 continue
             known = dict(index.get(column.attribute, {}))  # a copy: self stays as it is
             values = [column.values[k] for k in codes.tolist()]
             new = [value for value in values if value not in known] if known else values
             known.update(zip(new, range(size, size + len(new)), strict=True))
-            features.append(np.fromiter(map(known.__getitem__, values), np.int64, len(values)))
+            lookup = np.zeros(column.n_values, dtype=np.int64)
+            lookup[codes] = np.fromiter(map(known.__getitem__, values), np.int64, len(values))
+            features.append(lookup)
             size += len(new)
             index[column.attribute] = known
         return Vocabulary(index, size), features

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import narwhals as nw
@@ -26,6 +26,8 @@ from stc.values import is_missing
 
 # Fewer cells than this are not worth a thread.
 _MANY_CELLS = 20_000
+# Entries of a sparse matrix that are sorted at a time.
+_BLOCK_ENTRIES = 1 << 18
 
 
 def encode(
@@ -76,9 +78,6 @@ def _encode_sparse(X: Any) -> Observations:
         raise ValueError(f"Expected a 2-D sparse matrix, got {X.ndim} dimension(s)")
     _refuse_empty(X.shape[0], X.shape[1])
     rows = X.tocsr()
-    if not rows.has_canonical_format:
-        rows = rows.copy()  # the caller's matrix stays as it is
-        rows.sum_duplicates()
     weights = rows.data.astype(np.float64, copy=False)
     if len(weights) and not (weights.min() > 0 and np.isfinite(weights.max())):
         items = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
@@ -87,7 +86,26 @@ def _encode_sparse(X: Any) -> Observations:
         rows.eliminate_zeros()
         weights = rows.data
     column = Column(None, None, rows.shape[1], rows.indices, rows.indptr, weights)
+    if not rows.has_canonical_format and _has_duplicates(rows):
+        rows = sparse.csr_array((weights, rows.indices, rows.indptr), shape=rows.shape, copy=True)
+        rows.sum_duplicates()  # on a copy: the caller's matrix stays as it is
+        column = Column(None, None, rows.shape[1], rows.indices, rows.indptr, rows.data)
     return Observations("counts", rows.shape[0], (column,))
+
+
+def _has_duplicates(rows: Any) -> bool:
+    """Whether a row names a column twice; sorting numbers is faster than SciPy sorting rows."""
+
+    def one(bounds: tuple[int, int]) -> bool:
+        indptr = rows.indptr[bounds[0] : bounds[1] + 1]
+        keys = np.repeat(np.arange(len(indptr) - 1) * rows.shape[1], np.diff(indptr))
+        keys += rows.indices[indptr[0] : indptr[-1]]
+        keys.sort()
+        return bool((keys[1:] == keys[:-1]).any())
+
+    blocks = max(rows.nnz // _BLOCK_ENTRIES, 1)
+    bounds = np.linspace(0, rows.shape[0], blocks + 1, dtype=int).tolist()
+    return any(threaded(one, pairwise(bounds)))
 
 
 def _check_counts(weights: Any, items: Any, columns: Any) -> None:

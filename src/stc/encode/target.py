@@ -23,7 +23,8 @@ def encode_target(y: Any) -> Column:
 
     The values of the column are the distinct classes, sorted; the weights of an item sum to 1.
     """
-    if isinstance(y, (list, tuple)) or getattr(getattr(y, "dtype", None), "kind", "") == "O":
+    objects = getattr(y, "dtype", None) == np.dtype(object)  # not so for a column of strings
+    if isinstance(y, (list, tuple)) or objects:
         kinds = set(map(type, y))
         if any(issubclass(kind, Mapping) for kind in kinds):
             return _encode_distributions(list(y))
