@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -22,10 +22,13 @@ def cores() -> int:
 def threaded(
     function: Callable[[Task], Result], tasks: Iterable[Task], *, worthwhile: bool = True
 ) -> list[Result]:
-    """Map `function` over `tasks`, in threads where that is `worthwhile`; order is kept."""
-    tasks = list(tasks)
-    workers = min(cores(), len(tasks))
-    if not worthwhile or workers < 2:
+    """Map `function` over `tasks`, in threads where that is `worthwhile`; order is kept.
+
+    Tasks that are made one by one are made here, while threads work on those before.
+    """
+    if isinstance(tasks, Sequence) and len(tasks) < 2:
+        worthwhile = False
+    if not worthwhile or cores() < 2:
         return [function(task) for task in tasks]
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         return list(pool.map(function, tasks))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain
+from itertools import chain, pairwise
 from numbers import Real
 from typing import Any, Literal
 
@@ -12,11 +12,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._parallel import cores
+from stc.encode.bags import Bags, column_of_bags, run_starts
 from stc.encode.scalars import Coded, code_objects, code_series
 from stc.observations import Column, offsets_of
 from stc.values import canonical
 
 Missing = Literal["ignore", "category"]
+
+# Items of one block of a column of lists.
+_BLOCK_ITEMS = 2048
 
 
 def column_of_cells(attribute: str | None, cells: Sequence[Any], missing: Missing) -> Column:
@@ -82,6 +87,11 @@ def _ragged_of_cells(
     attribute: str | None, cells: Sequence[Any], kinds: set[type], missing: Missing
 ) -> Column:
     if kinds <= {list, tuple}:
+        if missing == "ignore" and len(cells) >= _BLOCK_ITEMS and _starts_with_text(cells):
+            try:
+                return column_of_bags(attribute, _token_blocks(cells), lambda bags: bags)
+            except TypeError:  # not all of them are strings
+                pass
         bags: Sequence[Any] = cells
         weights = None
     else:
@@ -89,6 +99,18 @@ def _ragged_of_cells(
     lengths = np.fromiter(map(len, bags), dtype=np.int64, count=len(bags))
     flat = code_objects(list(chain.from_iterable(bags)))
     return _ragged(attribute, flat, offsets_of(lengths), weights, missing)
+
+
+def _starts_with_text(cells: Sequence[Any]) -> bool:
+    return any(type(value) is str for cell in cells[:10] for value in cell[:10])
+
+
+def _token_blocks(cells: Sequence[Any]) -> Iterator[Bags]:
+    """Lists of strings in blocks. To polars they go while other threads code the last block."""
+    for start in range(0, len(cells), _BLOCK_ITEMS):
+        block = cells[start : start + _BLOCK_ITEMS]
+        lengths = np.fromiter(map(len, block), dtype=np.int64, count=len(block))
+        yield Bags(lengths, pl.Series(list(chain.from_iterable(block)), dtype=pl.String))
 
 
 def _bags(
@@ -127,8 +149,9 @@ def _bag(cell: Any) -> Sequence[Any]:
 
 def _column_of_lists(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
     inner = series.dtype.inner  # type: ignore[attr-defined]
-    lengths = series.list.len().fill_null(0).to_numpy()
-    flat = series.filter(pl.Series(lengths > 0)).explode()
+    if inner == pl.String and missing == "ignore":
+        return column_of_bags(attribute, blocks_of(series, _BLOCK_ITEMS), bags_of_lists)
+    lengths, flat = bags_of_lists(series)
     if isinstance(inner, pl.Struct) and [f.name for f in inner.fields] == ["key", "value"]:
         weights = _numbers(attribute, flat.struct.field("value"))
         flat = flat.struct.field("key")
@@ -137,6 +160,19 @@ def _column_of_lists(attribute: str | None, series: pl.Series, missing: Missing)
     else:
         weights = None
     return _ragged(attribute, code_series(flat), offsets_of(lengths), weights, missing)
+
+
+def blocks_of(series: pl.Series, least: int) -> list[pl.Series]:
+    """A series in one slice a core, if these are not too small."""
+    blocks = max(min(cores(), len(series) // least), 1)
+    bounds = np.linspace(0, len(series), blocks + 1, dtype=int).tolist()
+    return [series[start:stop] for start, stop in pairwise(bounds)]
+
+
+def bags_of_lists(series: pl.Series) -> Bags:
+    """Lists of strings, one after the other."""
+    lengths = series.list.len().fill_null(0).to_numpy()
+    return Bags(lengths, series.filter(pl.Series(lengths > 0)).explode())
 
 
 def _column_of_structs(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
@@ -216,24 +252,17 @@ def _added_up(
     keys = items * np.int64(width) + codes
     if weights is None:
         keys = np.sort(keys)
-        starts = _run_starts(keys)
+        starts = run_starts(keys)
         counts = np.diff(starts, append=len(keys))
         weights = None if len(starts) == len(keys) else counts.astype(np.float64)
     else:
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
-        starts = _run_starts(keys)
+        starts = run_starts(keys)
         weights = np.add.reduceat(weights[order], starts) if len(starts) else weights[:0]
     items, codes = np.divmod(keys[starts], width)
     offsets = offsets_of(np.bincount(items, minlength=n_items))
     return Column(attribute, values, len(values), codes, offsets, weights)
-
-
-def _run_starts(keys: NDArray[Any]) -> NDArray[Any]:
-    """Where each run of equal keys starts."""
-    fresh = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    return np.flatnonzero(fresh)
 
 
 def as_weights(weights: Sequence[Any], items: NDArray[Any], where: str) -> NDArray[np.float64]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from stc._parallel import cores, threaded
-from stc.encode.cells import Missing, column_of_series
+from stc.encode.bags import Bags, column_of_bags
+from stc.encode.cells import Missing, bags_of_lists, blocks_of, column_of_series
 from stc.observations import Column
 
 Tokenizer = Callable[[str], Sequence[str]]
@@ -27,16 +25,23 @@ def column_of_documents(
     documents: pl.Series, tokenizer: Tokenizer | None, missing: Missing
 ) -> Column:
     """Column of the tokens of each document."""
-    split = _by_pattern if tokenizer is None else _by_callable(tokenizer)
-    return column_of_series(None, split(documents), missing)
+    if tokenizer is not None:
+        return column_of_series(None, _tokenized(documents, tokenizer), missing)
+    if missing == "category":
+        return column_of_series(None, documents.str.extract_all(TOKEN_PATTERN), missing)
+    return column_of_bags(None, blocks_of(documents, _MANY), _bags_of_words)
 
 
-def _by_pattern(documents: pl.Series) -> pl.Series:
-    parts = cores() if len(documents) >= _MANY else 1
-    bounds = np.linspace(0, len(documents), parts + 1, dtype=int)
-    slices = [documents.slice(a, b - a) for a, b in pairwise(bounds)]
-    tokens = threaded(lambda part: part.str.extract_all(TOKEN_PATTERN), slices)
-    return pl.concat(tokens)
+def _bags_of_words(documents: pl.Series) -> Bags:
+    return bags_of_lists(documents.str.extract_all(TOKEN_PATTERN))
+
+
+def _tokenized(documents: pl.Series, tokenizer: Tokenizer) -> pl.Series:
+    bags = [
+        None if text is None else _checked(item, tokenizer(text))
+        for item, text in enumerate(documents.to_list())
+    ]
+    return pl.Series(bags, dtype=pl.List(pl.String))
 
 
 def _checked(item: int, tokens: Any) -> list[str]:
@@ -48,14 +53,3 @@ def _checked(item: int, tokens: Any) -> list[str]:
     raise TypeError(
         f"item {item}: the tokenizer must give a list of strings, got {reprlib.repr(tokens)}"
     )
-
-
-def _by_callable(tokenizer: Tokenizer) -> Callable[[pl.Series], pl.Series]:
-    def split(documents: pl.Series) -> pl.Series:
-        bags = [
-            None if text is None else _checked(item, tokenizer(text))
-            for item, text in enumerate(documents.to_list())
-        ]
-        return pl.Series(bags, dtype=pl.List(pl.String))
-
-    return split

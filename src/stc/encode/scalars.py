@@ -37,9 +37,12 @@ def code_objects(cells: Sequence[Any]) -> Coded:
     """Code any Python values: strings, numbers, dates, missing values, mixed."""
     if len(cells) < _FEW:
         return _code_few(cells)
+    if type(cells[0]) is str:
+        try:
+            return code_series(pl.Series(cells, dtype=pl.String))
+        except TypeError:  # not all of them are strings
+            pass
     kinds = set(map(type, cells))
-    if kinds <= {str, type(None)}:
-        return code_series(pl.Series(cells, dtype=pl.String))
     if kinds <= {float, type(None)}:
         return code_series(pl.Series(cells, dtype=pl.Float64))
     texts = [cell if type(cell) is str else canonical(cell) for cell in cells]
