@@ -12,7 +12,7 @@ from scipy import sparse
 
 from stc._parallel import threaded
 from stc.formulas import with_data
-from stc.observations import Column, Observations, sum_at
+from stc.observations import Column, Observations, offsets_of, sum_at
 
 # A table of all (value, class) pairs is worth its memory up to this size, or up to a few cells
 # for each entry counted into it.
@@ -72,20 +72,20 @@ class Corpus:
         shape: tuple[int, int],
     ) -> Corpus:
         """Join the columns' entries, given the feature number of each entry."""
-        rows = np.concatenate(features) if features else np.zeros(0, np.int64)
-        cols = np.concatenate([e.classes for e in columns]) if columns else rows
-        order = np.zeros(0, np.int64)
-        if len(rows):
-            keys = rows * np.int64(shape[1]) + cols
-            order = np.arange(len(keys)) if (keys[1:] > keys[:-1]).all() else np.argsort(keys)
-        mass = np.concatenate([e.mass for e in columns])[order] if columns else np.zeros(0)
-        support = np.concatenate([e.support for e in columns])[order] if columns else order
-        indptr = np.zeros(shape[0] + 1, dtype=np.int64)
-        np.cumsum(np.bincount(rows, minlength=shape[0]), out=indptr[1:])
+        rows = _joined(features, np.int64)
+        cols = _joined([entries.classes for entries in columns], np.int32)
+        mass = _joined([entries.mass for entries in columns], np.float64)
+        support = _joined([entries.support for entries in columns], np.int64)
+        indptr = offsets_of(np.bincount(rows, minlength=shape[0]))
+        rows *= shape[1]
+        rows += cols  # now the place of each entry in the whole table
+        if not (rows[1:] > rows[:-1]).all():
+            order = np.argsort(rows)
+            cols, mass, support = cols[order], mass[order], support[order]
         class_mass, class_support = np.zeros(shape[1]), np.zeros(shape[1], np.int64)
         class_mass[classes.classes] = classes.mass
         class_support[classes.classes] = classes.support
-        table = sparse.csr_array((mass, cols[order], indptr), shape=shape)
+        table = sparse.csr_array((mass, cols, indptr), shape=shape)
         return cls(table, support, class_mass, class_support)
 
     def reindexed(
@@ -221,8 +221,13 @@ def _count_cells(column: Column, target: Column, scale: NDArray[np.float64] | fl
         mass = support * scale if masses is None else sum_at(place, masses, len(used))
         there = used < cells
         used, support, mass = used[there], support[there], mass[there]
-    codes, classes = np.divmod(used, target.n_values)
+    codes, classes = np.divmod(used.astype(_index(cells)), _index(cells)(target.n_values))
     return Entries(codes, classes, np.asarray(mass, dtype=np.float64), support)
+
+
+def _index(size: int) -> type[np.int32] | type[np.int64]:
+    """Integers that number `size` things."""
+    return np.int32 if size < 2**31 else np.int64
 
 
 def _count_product(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
@@ -270,6 +275,11 @@ def count(
         worthwhile=observed.n_items >= _MANY_ITEMS,
     )
     return per_column, count_classes(target, sample_weight)
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
+    """One new array of all, of none too."""
+    return np.concatenate([np.zeros(0, dtype), *arrays], dtype=dtype, casting="same_kind")
 
 
 def _keys(table: sparse.csr_array) -> NDArray[np.int64]:

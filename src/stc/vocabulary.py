@@ -59,9 +59,14 @@ class Vocabulary:
             known = dict(index.get(column.attribute, {}))  # a copy: self stays as it is
             values = [column.values[k] for k in codes.tolist()]
             new = [value for value in values if value not in known] if known else values
+            all_new = len(new) == len(values)
             known.update(zip(new, range(size, size + len(new)), strict=True))
             lookup = np.zeros(column.n_values, dtype=np.int64)
-            lookup[codes] = np.fromiter(map(known.__getitem__, values), np.int64, len(values))
+            lookup[codes] = (
+                np.arange(size, size + len(new))
+                if all_new
+                else np.fromiter(map(known.__getitem__, values), np.int64, len(values))
+            )
             features.append(lookup)
             size += len(new)
             index[column.attribute] = known

@@ -90,7 +90,8 @@ def _code_strings(series: pl.Series) -> Coded:
     physical = categories.to_physical()
     count = 0 if series.null_count() == len(series) else cast(int, physical.max()) + 1
     values = pl.Series(np.arange(count, dtype=np.uint32)).cat.to(own).cast(pl.String)
-    codes = physical.fill_null(count).to_numpy()
+    small = pl.UInt16 if count < 2**16 else pl.UInt32  # half the memory where that will do
+    codes = physical.fill_null(count).cast(small).to_numpy()
     return Coded(codes, values.to_list(), not series.null_count())
 
 

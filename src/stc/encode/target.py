@@ -36,7 +36,7 @@ def encode_target(y: Any) -> Column:
 def encode_sample_weight(sample_weight: Any, n_items: int) -> NDArray[np.float64]:
     """Weight of each item: 1 by default, one number for all, or one each."""
     if sample_weight is None:
-        return np.ones(n_items)
+        return np.broadcast_to(1.0, n_items)  # takes no memory
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n_items, weights)
