@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-Work = Callable[[], Any]
+Work = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,16 @@ class Runs:
     seconds: list[float] = field(default_factory=list)
     value: Any = None
 
-    def run(self, work: Work) -> float:
-        """Run once, after collecting garbage, and return the seconds."""
+    def run(self, work: Work, prepare: Work | None = None) -> float:
+        """Run once, after collecting garbage, and return the seconds.
+
+        What `prepare` returns is handed to the work; making it falls outside the clock.
+        """
         self.value = None
+        arguments = () if prepare is None else (prepare(),)
         gc.collect()
         start = time.perf_counter()
-        value = work()  # named, so that freeing it falls outside the clock
+        value = work(*arguments)  # named, so that freeing it falls outside the clock
         self.seconds.append(time.perf_counter() - start)
         if self.keep:
             self.value = value
@@ -80,7 +84,12 @@ class Runs:
 
 
 def alternate(
-    title: str, peer: Work, *ours: Work, repeats: int, keep: bool = False
+    title: str,
+    peer: Work,
+    *ours: Work,
+    repeats: int,
+    keep: bool = False,
+    prepare: Work | None = None,
 ) -> list[tuple[Runs, Runs]]:
     """Run peer, ours, peer, ours, ... and return (peer, ours) for each of our tasks.
 
@@ -93,7 +102,7 @@ def alternate(
     for repeat in range(1, repeats + 1):
         seconds = []
         for work, (peer_runs, our_runs) in zip(ours, pairs, strict=True):
-            seconds += [peer_runs.run(peer), our_runs.run(work)]
+            seconds += [peer_runs.run(peer, prepare), our_runs.run(work, prepare)]
         shown = ", ".join(show(value) for value in seconds)
         progress(f"{title}: {repeat}/{repeats}: {shown} (peer, ours, ...)")
     return pairs

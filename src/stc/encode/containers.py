@@ -57,6 +57,8 @@ def encode(
         return _encode_sparse(X)
     if counts and _is_rows(X):
         return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
+    if hasattr(X, "__arrow_c_array__") and not hasattr(X, "column_names"):
+        X = pl.Series(X)  # one chunk of Arrow, which narwhals does not take for a series
     series = nw.from_native(X, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return _encode_series(series, missing, tokenizer, names)
@@ -242,7 +244,7 @@ def _encode_sequence(
         raise TypeError(f"X is a {type(X).__name__}, which can be read only once; give list(X)")
     if not isinstance(X, (list, tuple)):
         masked = isinstance(X, np.ma.MaskedArray)
-        X = X.astype(object).filled(None) if masked else np.asarray(X)
+        X = np.where(X.mask, None, X.data.astype(object)) if masked else np.asarray(X)
         if X.ndim != 1:
             return _encode_array(X, missing)
         if X.dtype.kind not in "OUS":

@@ -1,0 +1,140 @@
+"""What new users met once and should never meet again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+import stc
+from stc import SparseTensorClassifier
+from stc.cli import main
+
+Y = ["p", "q"]
+
+
+def features(X: Any) -> list[str]:
+    return sorted(SparseTensorClassifier().fit(X, Y).get_feature_names_out())
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ([{"a": True}, {"a": 2}], ["a=2", "a=True"]),
+        ([{"a": ["u"]}, {"a": "v"}], ["a=u", "a=v"]),
+        ([{"a": {"u": 2}}, {"a": "v"}], ["a=u", "a=v"]),
+        ([{"a": float("nan")}, {"a": "v"}], ["a=v"]),
+        ([{"a": np.int64(3)}, {"a": pd.Timestamp("2024-01-01")}], ["a=2024-01-01", "a=3"]),
+        ([{"a": {"u": 2}}, {"a": {"v": 1}}], ["a=u", "a=v"]),
+    ],
+)
+def test_a_series_of_records_is_records(records: list[Any], expected: list[str]) -> None:
+    assert features(pd.Series(records)) == features(records) == expected
+
+
+def test_a_series_of_token_lists_is_documents() -> None:
+    tokens = [["a", "b"], ["c", "a"]]
+    for series in (pd.Series(tokens), pl.Series(tokens), pa.array(tokens)):
+        assert features(series) == ["a", "b", "c"]
+
+
+def test_arrow_maps_hold_weights() -> None:
+    maps = pa.array([[("u", 1.0)], [("v", 2.0), ("u", 6.0)]], pa.map_(pa.string(), pa.float64()))
+    corpus = SparseTensorClassifier().fit(pa.table({"a": maps}), Y).corpus_
+    assert corpus["mass"].to_list() == [1.0, 0.75, 0.25]
+
+
+def test_sparse_columns_of_pandas() -> None:
+    frame = pd.get_dummies(pd.DataFrame({"a": ["u", "v"]}), sparse=True)
+    assert features(frame) == ["a_u=False", "a_u=True", "a_v=False", "a_v=True"]
+
+
+def test_no_weight_is_no_value() -> None:
+    frame = pl.DataFrame({"a": [{"u": 1.0, "v": None}, {"u": None, "v": 2.0}]})
+    assert features(frame) == features(frame.to_dicts()) == ["a=u", "a=v"]
+
+
+def test_lists_within_rows_hold_several_values() -> None:
+    assert features([["a", ["b", "c"]], ["a", ["d"]]]) == ["x0=a", "x1=b", "x1=c", "x1=d"]
+
+
+def test_a_frame_leaves_a_model_of_records_open() -> None:
+    model = SparseTensorClassifier().fit([{"a": 1, "b": 2}], ["p"])
+    model.partial_fit(pl.DataFrame({"a": [1]}), ["q"]).partial_fit([{"c": 3}], ["q"])
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.predict(pl.DataFrame({"b": [2]})).tolist() == ["p"]
+
+
+def test_absent_columns_cannot_be_a_category() -> None:
+    model = SparseTensorClassifier(missing="category").fit([{"a": 1, "b": 2}], ["p"])
+    with pytest.raises(ValueError, match="no column 'b'"):
+        model.predict(pl.DataFrame({"a": [1]}))
+
+
+def test_missing_values_cannot_change_their_meaning_midway() -> None:
+    model = SparseTensorClassifier().fit([["a"], [None]], Y).set_params(missing="category")
+    for call in (lambda: model.predict([["a"]]), lambda: model.partial_fit([["a"]], ["p"])):
+        with pytest.raises(ValueError, match="learnt with missing='ignore'"):
+            call()
+
+
+def test_masked_cells_are_missing() -> None:
+    masked = np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
+    assert features(masked) == ["x0=1", "x0=3", "x1=4"]
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (np.zeros((2, 2, 2)), "dim 3"),
+        ((record for record in [{}]), "generator"),
+        ([{"a"}, {"b"}], "records"),
+    ],
+)
+def test_strange_containers_are_named(X: Any, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        SparseTensorClassifier().fit(X, Y)
+
+
+def test_messages_show_labels_as_python_does() -> None:
+    model = SparseTensorClassifier().fit([["a"], ["b"]], np.array(Y))
+    with pytest.raises(ValueError, match="class 'z', never learnt"):
+        model.unlearn([["a"]], np.array(["z"]))
+
+
+def test_a_wide_sparse_matrix_is_quick() -> None:
+    X = sparse.random_array((50, 200_000), density=0.001, format="csr", rng=0)
+    model = SparseTensorClassifier().fit(X, np.arange(50) % 3)
+    assert model.predict(X).shape == (50,)
+
+
+def test_importing_stc_loads_nothing_optional() -> None:
+    # scikit-learn itself loads pandas where it is installed, so only what we add counts.
+    core = "import sys, polars, narwhals, scipy.sparse, sklearn.metrics, sklearn.model_selection"
+    optional = "{'matplotlib', 'pandas', 'pyarrow', 'duckdb', 'nltk'}"
+    ours = f"old = {{*sys.modules}}; import stc.cli; print(({optional} - old) & {{*sys.modules}})"
+    code = f"{core}; {ours}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_the_demo_tells_the_tour(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    told = capsys.readouterr().out
+    assert "30 of 31 are right" in told
+    assert "-> Mammal" in told
+    assert "classes left without the birds: Amphibian, Bug" in told
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    command = [str(Path(sys.executable).with_name("stc")), "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"stc {stc.__version__}"
