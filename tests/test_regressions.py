@@ -73,6 +73,20 @@ def test_a_frame_leaves_a_model_of_records_open() -> None:
     assert model.predict(pl.DataFrame({"b": [2]})).tolist() == ["p"]
 
 
+@pytest.mark.parametrize("missing", ["ignore", "category"])
+def test_a_model_of_a_frame_learns_from_records(missing: str) -> None:
+    frame = pl.DataFrame({"a": [1, 2], "b": ["u", "v"]})
+    model = SparseTensorClassifier(missing=missing).fit(frame, Y)
+    model.partial_fit([{"b": "w"}], ["r"])
+    whole = frame.vstack(pl.DataFrame({"a": [None], "b": ["w"]}, schema=frame.schema))
+    expected = SparseTensorClassifier(missing=missing).fit(whole, [*Y, "r"])
+    assert model.corpus_.equals(expected.corpus_)
+    with pytest.raises(ValueError, match="only X has 'c'"):
+        model.partial_fit([{"c": 1}], ["p"])
+    model.unlearn([{"b": "w"}], ["r"])
+    assert model.corpus_.equals(SparseTensorClassifier(missing=missing).fit(frame, Y).corpus_)
+
+
 def test_absent_columns_cannot_be_a_category() -> None:
     model = SparseTensorClassifier(missing="category").fit([{"a": 1, "b": 2}], ["p"])
     with pytest.raises(ValueError, match="no column 'b'"):

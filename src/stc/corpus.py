@@ -92,12 +92,25 @@ class Corpus:
         self, features: NDArray[Any], classes: NDArray[Any], shape: tuple[int, int]
     ) -> Corpus:
         """The same corpus with its features and classes at these numbers, in a larger shape."""
-        if self.mass.shape == shape and _is_range(features) and _is_range(classes):
-            return self
+        if _is_range(features) and _is_range(classes):
+            return self._widened(shape)
         rows = np.repeat(features, np.diff(self.mass.indptr))
         entries = Entries(rows, classes[self.mass.indices], self.mass.data, self.support)
         totals = Entries(classes, classes, self.class_mass, self.class_support)
         return Corpus.of_entries([entries], [rows], totals, shape)
+
+    def _widened(self, shape: tuple[int, int]) -> Corpus:
+        """The same entries with room for more features and classes after ours."""
+        if self.mass.shape == shape:
+            return self
+        rows, cols = shape[0] - self.mass.shape[0], shape[1] - self.mass.shape[1]
+        indptr = np.append(self.mass.indptr, np.full(rows, self.mass.indptr[-1]))
+        return Corpus(
+            sparse.csr_array((self.mass.data, self.mass.indices, indptr), shape=shape),
+            self.support,
+            np.append(self.class_mass, np.zeros(cols)),
+            np.append(self.class_support, np.zeros(cols, np.int64)),
+        )
 
     def added(self, other: Corpus) -> Corpus:
         """The sum of two corpora over the same features and classes."""

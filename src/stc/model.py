@@ -137,8 +137,8 @@ class Model:
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """The model after these items, too."""
-        # To a model of records a frame is records, too.
-        schema = self.schema.joined(replace(Schema.of(observed), closed=self.schema.closed), "X")
+        # A batch never closes a model: to a model of records a frame is records, too.
+        schema = self.schema.joined(replace(Schema.of(observed), closed=False), "X")
         observed, target, sample_weight = _weighted(observed, target, sample_weight)
         per_column, per_class = count(observed, target, sample_weight)
         used = [_distinct_sorted(entries.codes) for entries in per_column]
