@@ -708,7 +708,7 @@ MISSING: dict[str, Any] = {
     "None": None,
     "nan": NAN,
     "float32 nan": np.float32("nan"),
-    "numpy NaT": np.datetime64("NaT"),
+    "numpy NaT": np.datetime64("NaT", "ns"),
     "pandas NaT": pd.NaT,
     "pandas NA": pd.NA,
     "Decimal NaN": Decimal("NaN"),
