@@ -1,8 +1,15 @@
 """stc: the Sparse Tensor Classifier, an explainable classifier for categorical data."""
 
 from stc.classifier import HardlyCategoricalWarning, SparseTensorClassifier
+from stc.corpus import NeverLearntError
 from stc.datasets import load_zoo
 from stc.explain import LocalExplanation
 
-__all__ = ["HardlyCategoricalWarning", "LocalExplanation", "SparseTensorClassifier", "load_zoo"]
+__all__ = [
+    "HardlyCategoricalWarning",
+    "LocalExplanation",
+    "NeverLearntError",
+    "SparseTensorClassifier",
+    "load_zoo",
+]
 __version__ = "0.1.0"

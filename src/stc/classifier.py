@@ -17,14 +17,26 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from stc import formulas
 from stc.encode import encode, encode_sample_weight, encode_target
 from stc.explain import LocalExplanation
-from stc.model import Model, Schema
+from stc.model import Model
 from stc.observations import Column, Observations
+from stc.schema import Schema
 from stc.scoring import Scorer, seen_share
 from stc.tables import corpus_table, feature_names
 
 
 class HardlyCategoricalWarning(UserWarning):
-    """A column of measurements was given where categories are expected."""
+    """A column of measurements was given where categories are expected.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from stc import HardlyCategoricalWarning, SparseTensorClassifier
+    >>> weights = [[k + 0.5] for k in range(30)]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     model = SparseTensorClassifier().fit(weights, [k % 2 for k in range(30)])
+    >>> caught[0].category is HardlyCategoricalWarning
+    True
+    """
 
 
 class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -83,7 +95,6 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     _model: Model
     _scorers: dict[tuple[float, float, float], Scorer]
-    _missing: Literal["ignore", "category"]
     _warned: bool
 
     def __init__(
@@ -160,7 +171,6 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         warned = model is not None and self._warned
         if model is None:
             model = Model.blank(batch[0])
-        self._refuse_late_attributes(model, batch[0].names)
         if classes is not None:
             model = model.declaring(np.asarray(encode_target(classes).values))
         self._become(model.learnt(*batch), batch[0], warned=warned)
@@ -196,7 +206,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if len(model.classes):
             self._model, self._scorers = model, {}
         else:  # nothing is left, not even the attributes
-            del self._model, self._scorers, self._missing, self._warned
+            del self._model, self._scorers, self._warned
         return self
 
     def merge(self, other: SparseTensorClassifier) -> Self:
@@ -224,14 +234,6 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             raise TypeError(f"can only merge a SparseTensorClassifier, got {type(other).__name__}")
         check_is_fitted(self)
         check_is_fitted(other)
-        if self._missing != other._missing:
-            raise ValueError(
-                f"the models treat missing values differently: missing={self._missing!r} "
-                f"and missing={other._missing!r}"
-            )
-        if self._missing == "category":
-            self._refuse_late_attributes(self._model, other._model.schema.names)
-            self._refuse_late_attributes(other._model, self._model.schema.names)
         self._model = self._model.merged(other._model)
         self._scorers = {}
         return self
@@ -243,7 +245,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self)
         both = type(self)(**self.get_params(deep=False))
         both._model, both._scorers = self._model, {}
-        both._missing, both._warned = self._missing, self._warned
+        both._warned = self._warned
         return both.merge(other)
 
     # --- predicting -------------------------------------------------------------------------
@@ -444,10 +446,6 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _become(self, model: Model, observed: Observations, *, warned: bool) -> None:
         """Take over a new model: the only place where learning changes the estimator."""
         doubtful = [str(c.attribute) for c in observed.columns if c.continuous and not warned]
-        self._model = model
-        self._missing = self.missing
-        self._warned = warned or bool(doubtful)
-        self._scorers = {}
         if doubtful:
             warnings.warn(
                 f"nearly every value of column {', '.join(map(repr, doubtful))} is distinct: "
@@ -455,6 +453,9 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 HardlyCategoricalWarning,
                 stacklevel=3,
             )
+        self._model = model
+        self._warned = warned or bool(doubtful)
+        self._scorers = {}
 
     def _batch(
         self, X: Any, y: Any, sample_weight: Any, model: Model | None
@@ -482,31 +483,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
         if model is None:
             return observed
-        if self.missing != self._missing:
-            raise ValueError(
-                f"the model was learnt with missing={self._missing!r}; it cannot go on with "
-                f"missing={self.missing!r}: fit again, or set it back"
-            )
         schema = model.schema
-        schema.check(Schema.of(observed), "X")
-        if self.missing == "category" and observed.closed and not schema.closed:
-            self._refuse_absent_columns(schema, observed)
-        if schema.closed and observed.closed and schema.kind != "documents":
-            self._check_columns(observed)
-            return observed if schema.named == observed.named else observed.renamed(schema.names)
-        if observed.closed and not observed.named and schema.kind == "table":
-            raise ValueError(
-                "the model was learnt from records; give records or a frame with named columns"
-            )
-        return observed
-
-    def _refuse_absent_columns(self, schema: Schema, observed: Observations) -> None:
-        absent = [name for name in schema.names if name not in observed.names]
-        if absent:
-            raise ValueError(
-                f"X has no column {absent[0]!r}; with missing='category' a column that is not "
-                "there cannot be told from one that is empty: add it, filled with missing values"
-            )
+        schema.admit(Schema.of(observed))
+        if not (schema.closed and observed.closed) or schema.kind == "documents":
+            return observed
+        self._check_columns(observed)
+        return observed if schema.named == observed.named else observed.renamed(schema.names)
 
     def _check_columns(self, observed: Observations) -> None:
         """Let scikit-learn compare number and names of the columns, in its own words."""
@@ -515,16 +497,6 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if schema.named:
             columns = pl.DataFrame(schema=dict.fromkeys(schema.names, pl.Null))
         validate_data(self, columns, reset=False, skip_check_array=True)
-
-    def _refuse_late_attributes(self, model: Model, names: Sequence[str]) -> None:
-        """A record that came before an attribute was known cannot be counted as missing it."""
-        late = [name for name in names if name not in model.schema.names]
-        if self.missing == "category" and late and not model.schema.closed:
-            raise ValueError(
-                f"attribute {late[0]!r} is new, and with missing='category' the items learnt "
-                "before would have to count as missing it: name all attributes (None where "
-                "missing) in the first batch, or use missing='ignore'"
-            )
 
     def _map_scores(
         self, X: Any, function: Callable[[formulas.Floats], NDArray[Any]]

@@ -20,8 +20,6 @@ _SMALL_TABLE = 1 << 20
 _CELLS_PER_ENTRY = 4
 # What is left of a mass of 1 when rounding is all that is left.
 _ROUNDING = 1e-9
-
-
 # Fewer items than this are not worth a thread.
 _MANY_ITEMS = 10_000
 
@@ -97,6 +95,16 @@ class Corpus:
         rows = np.repeat(features, np.diff(self.mass.indptr))
         entries = Entries(rows, classes[self.mass.indices], self.mass.data, self.support)
         totals = Entries(classes, classes, self.class_mass, self.class_support)
+        return Corpus.of_entries([entries], [rows], totals, shape)
+
+    def restricted(self, features: NDArray[np.bool_], classes: NDArray[np.bool_]) -> Corpus:
+        """The corpus of these features and classes only; the others have no entries left."""
+        rows = np.repeat(np.cumsum(features) - 1, np.diff(self.mass.indptr))
+        cols = (np.cumsum(classes) - 1)[self.mass.indices]
+        shape = (int(np.count_nonzero(features)), int(np.count_nonzero(classes)))
+        entries = Entries(rows, cols, self.mass.data, self.support)
+        kept = np.arange(shape[1])
+        totals = Entries(kept, kept, self.class_mass[classes], self.class_support[classes])
         return Corpus.of_entries([entries], [rows], totals, shape)
 
     def _widened(self, shape: tuple[int, int]) -> Corpus:
@@ -192,6 +200,16 @@ class NeverLearntError(ValueError):
     ----------
     feature, class_
         Number of a feature (None: all items of the class) and of a class where that shows.
+
+    Examples
+    --------
+    >>> from stc import NeverLearntError, SparseTensorClassifier
+    >>> model = SparseTensorClassifier().fit([["red"], ["green"]], ["stop", "go"])
+    >>> try:
+    ...     model.unlearn([["red"]], ["go"])
+    ... except NeverLearntError as error:
+    ...     print(error)
+    cannot unlearn: x0=red and class 'go' were never learnt together
     """
 
     def __init__(self, reason: str, feature: int | None = None, class_: int | None = None) -> None:

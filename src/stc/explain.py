@@ -28,6 +28,14 @@ class LocalExplanation:
     table
         One row a contribution, strongest first within each item: `item`, `attribute`, `value`,
         `contribution` (its addend in the score of the predicted class), `share` (of that score).
+
+    Examples
+    --------
+    >>> from stc import SparseTensorClassifier
+    >>> model = SparseTensorClassifier().fit([["red"], ["green"]], ["stop", "go"])
+    >>> explanation = model.explain([["red"], ["green"]])
+    >>> explanation.labels.tolist(), explanation.coverage.tolist()
+    (['stop', 'go'], [1.0, 1.0])
     """
 
     labels: NDArray[Any]

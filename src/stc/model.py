@@ -12,66 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc.corpus import Corpus, Entries, NeverLearntError, count
-from stc.observations import Column, Kind, Observations
+from stc.observations import Column, Observations, run_starts
+from stc.schema import Schema
 from stc.vocabulary import Vocabulary, feature_name
-
-
-@dataclass(frozen=True)
-class Schema:
-    """Which attributes items have, and whether more may come.
-
-    Attributes
-    ----------
-    kind, names, named, closed
-        As in Observations.
-    width
-        Number of columns; a matrix of counts has many, and no names for them.
-    """
-
-    kind: Kind
-    names: tuple[str, ...]
-    named: bool
-    closed: bool
-    width: int
-
-    @classmethod
-    def of(cls, observed: Observations) -> Schema:
-        """Schema of a batch."""
-        counts = observed.kind == "counts"
-        width = observed.columns[0].n_values if counts else len(observed.names)
-        return cls(observed.kind, observed.names, observed.named, observed.closed, width)
-
-    def check(self, other: Schema, what: str) -> None:
-        """Refuse a batch or model of another kind of data."""
-        if self.kind != other.kind:
-            raise ValueError(
-                f"the model was learnt from {_KINDS[self.kind]}, {what} is {_KINDS[other.kind]}"
-            )
-
-    def joined(self, other: Schema, what: str) -> Schema:
-        """Schema of both, refusing attributes that a fixed schema does not have."""
-        self.check(other, what)
-        if self.kind == "counts" and self.width != other.width:
-            raise ValueError(
-                f"{what} disagrees about the attributes: it has {other.width} columns, "
-                f"the model {self.width}"
-            )
-        names = tuple(dict.fromkeys(self.names + other.names))
-        for fixed, owner in ((self, what), (other, "this model")):
-            if fixed.closed and len(names) > len(fixed.names):
-                extra = next(name for name in names if name not in fixed.names)
-                raise ValueError(
-                    f"{what} disagrees about the attributes: only {owner} has {extra!r}"
-                )
-        width = max(self.width, len(names))
-        return replace(self, names=names, closed=self.closed or other.closed, width=width)
-
-
-_KINDS = {
-    "table": "a table or records",
-    "counts": "a sparse matrix of counts",
-    "documents": "documents",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +42,9 @@ class Model:
     corpus: Corpus = field(default_factory=Corpus.empty)
 
     @classmethod
-    def blank(cls, observed: Observations, declared: NDArray[Any] | None = None) -> Model:
+    def blank(cls, observed: Observations) -> Model:
         """A model of such items that has learnt nothing yet."""
-        model = cls(Schema.of(observed), np.zeros(0))
-        return model if declared is None else model.declaring(declared)
+        return cls(Schema.of(observed), np.zeros(0))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -137,11 +79,10 @@ class Model:
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """The model after these items, too."""
-        # A batch never closes a model: to a model of records a frame is records, too.
-        schema = self.schema.joined(replace(Schema.of(observed), closed=False), "X")
+        schema = self.schema.with_batch(Schema.of(observed))
         observed, target, sample_weight = _weighted(observed, target, sample_weight)
         per_column, per_class = count(observed, target, sample_weight)
-        used = [_distinct_sorted(entries.codes) for entries in per_column]
+        used = [entries.codes[run_starts(entries.codes)] for entries in per_column]
         vocabulary, lookups = self.vocabulary.extended(observed.columns, used)
         features = [
             lookup[entries.codes] for lookup, entries in zip(lookups, per_column, strict=True)
@@ -161,9 +102,9 @@ class Model:
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """The model as if these items had never been learnt; what is gone leaves no trace."""
-        self.schema.check(Schema.of(observed), "X")
+        numbers = np.flatnonzero(sample_weight)  # as the caller counts the items
         observed, target, sample_weight = _weighted(observed, target, sample_weight)
-        self._refuse_unknown(observed, target)
+        self._refuse_unknown(observed, target, numbers)
         per_column, per_class = count(observed, target, sample_weight)
         features = [
             self.vocabulary.locate(column)[entries.codes]
@@ -181,14 +122,16 @@ class Model:
             return f"items of {label} {error}"
         return f"{feature_name(*self.vocabulary.features()[error.feature])} and {label} {error}"
 
-    def _refuse_unknown(self, observed: Observations, target: Column) -> None:
+    def _refuse_unknown(
+        self, observed: Observations, target: Column, numbers: NDArray[Any]
+    ) -> None:
         items, codes, _ = target.entries()
         unknown = ~np.isin(np.asarray(target.values)[codes], self.classes)
         if unknown.any():
             first = int(np.flatnonzero(unknown)[0])
             label = shown(target.values[codes[first]])  # type: ignore[index]
             raise NeverLearntError(
-                f"cannot unlearn: item {items[first]} has class {label}, never learnt"
+                f"cannot unlearn: item {numbers[items[first]]} has class {label}, never learnt"
             )
         for column in observed.columns:
             items, codes, _ = column.entries()
@@ -197,31 +140,23 @@ class Model:
                 first = int(np.flatnonzero(unseen)[0])
                 value = column.values[codes[first]]  # type: ignore[index]
                 raise NeverLearntError(
-                    f"cannot unlearn: item {items[first]} has "
+                    f"cannot unlearn: item {numbers[items[first]]} has "
                     f"{feature_name(column.attribute, value)}, never learnt"
                 )
 
     def compacted(self) -> Model:
         """The model without the features and classes that no item is left of."""
-        keep_classes = (self.corpus.class_support > 0) | self.declared
-        keep = np.diff(self.corpus.mass.indptr) > 0
-        vocabulary = self.vocabulary.subset(keep)
-        features = np.arange(len(keep)) if not self.vocabulary.index else np.cumsum(keep) - 1
-        shape = (vocabulary.size, int(np.count_nonzero(keep_classes)))
-        # Classes that go have no entries left, so their number is never looked at.
-        places = np.where(keep_classes, np.cumsum(keep_classes) - 1, 0)
-        mass, support = (
-            self.corpus.class_mass[keep_classes],
-            self.corpus.class_support[keep_classes],
+        classes = (self.corpus.class_support > 0) | self.declared
+        features = np.diff(self.corpus.mass.indptr) > 0
+        if not self.vocabulary.index:
+            features[:] = True  # the columns of a sparse matrix keep their places
+        return replace(
+            self,
+            classes=self.classes[classes],
+            vocabulary=self.vocabulary.subset(features),
+            declared=self.declared[classes],
+            corpus=self.corpus.restricted(features, classes),
         )
-        rows = np.repeat(features, np.diff(self.corpus.mass.indptr))
-        entries = Entries(
-            rows, places[self.corpus.mass.indices], self.corpus.mass.data, self.corpus.support
-        )
-        totals = Entries(np.arange(shape[1]), np.arange(shape[1]), mass, support)
-        corpus = Corpus.of_entries([entries], [rows], totals, shape)
-        classes, declared = self.classes[keep_classes], self.declared[keep_classes]
-        return Model(self.schema, classes, vocabulary, declared, corpus)
 
     def merged(self, other: Model) -> Model:
         """The model that would have learnt what both have."""
@@ -311,9 +246,3 @@ def _places(classes: NDArray[Any], target: Column) -> NDArray[Any]:
     """Place of each of the target's values among the classes (unused ones: anywhere)."""
     values = np.asarray(target.values)
     return np.minimum(np.searchsorted(classes, values), max(len(classes) - 1, 0))
-
-
-def _distinct_sorted(codes: NDArray[Any]) -> NDArray[Any]:
-    fresh = np.ones(len(codes), dtype=bool)
-    np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
-    return codes[fresh]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Kind = Literal["table", "counts", "documents"]
+Missing = Literal["ignore", "category"]
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ class Observations:
         Whether the caller named them (a frame with string columns, records).
     closed
         Whether the attributes are fixed (frames and arrays) or may grow (records).
+    missing
+        Whether missing values were left out or made a category.
     """
 
     kind: Kind
@@ -133,6 +136,7 @@ class Observations:
     names: tuple[str, ...] = field(default=())
     named: bool = False
     closed: bool = True
+    missing: Missing = "ignore"
 
     @cached_property
     def totals(self) -> NDArray[np.float64]:
@@ -161,6 +165,13 @@ def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+def run_starts(keys: NDArray[Any]) -> NDArray[Any]:
+    """Where each run of equal keys starts."""
+    fresh = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    return np.flatnonzero(fresh)
 
 
 def sum_at(places: NDArray[Any], weights: NDArray[Any], size: int) -> NDArray[np.float64]:

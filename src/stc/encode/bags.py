@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stc._parallel import threaded
 from stc.encode.scalars import code_series
-from stc.observations import Column, offsets_of
+from stc.observations import Column, offsets_of, run_starts
 
 Part = TypeVar("Part")
 
@@ -87,10 +87,3 @@ def _joined(vocabularies: list[list[str]]) -> tuple[list[str], list[NDArray[Any]
     coded = code_series(everything)
     bounds = np.cumsum([len(values) for values in vocabularies])[:-1]
     return coded.values, np.split(coded.codes, bounds)
-
-
-def run_starts(keys: NDArray[Any]) -> NDArray[Any]:
-    """Where each run of equal keys starts."""
-    fresh = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    return np.flatnonzero(fresh)

@@ -6,19 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, pairwise
 from numbers import Real
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from stc._parallel import cores
-from stc.encode.bags import Bags, column_of_bags, run_starts
+from stc.encode.bags import Bags, column_of_bags
 from stc.encode.scalars import Coded, code_objects, code_series
-from stc.observations import Column, offsets_of
+from stc.observations import Column, Missing, offsets_of, run_starts
 from stc.values import canonical
-
-Missing = Literal["ignore", "category"]
 
 # Items of one block of a column of lists.
 _BLOCK_ITEMS = 2048

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any
 
@@ -14,14 +15,13 @@ from scipy import sparse
 
 from stc._parallel import threaded
 from stc.encode.cells import (
-    Missing,
     check_weights,
     column_of_categories,
     column_of_cells,
     column_of_series,
 )
 from stc.encode.documents import Tokenizer, column_of_documents
-from stc.observations import Column, Observations
+from stc.observations import Column, Missing, Observations
 from stc.values import is_missing
 
 # Fewer cells than this are not worth a thread.
@@ -53,6 +53,13 @@ def encode(
     counts
         Whether an array of numbers is one of counts, for a model learnt from a sparse matrix.
     """
+    observed = _encode(X, missing, tokenizer, names, counts)
+    return replace(observed, missing=missing)
+
+
+def _encode(
+    X: Any, missing: Missing, tokenizer: Tokenizer | None, names: Sequence[str], counts: bool
+) -> Observations:
     if sparse.issparse(X):
         return _encode_sparse(X)
     if counts and _is_rows(X):
@@ -294,7 +301,7 @@ def _encode_records(X: Sequence[Any], missing: Missing, known: Sequence[str]) ->
         return column_of_cells(name, [record.get(name) for record in X], missing)
 
     observed = _encode_columns(len(X), names, True, read, missing)
-    return Observations("table", len(X), observed.columns, names, named=True, closed=False)
+    return replace(observed, closed=False)
 
 
 def _encode_rows(X: Sequence[Any], missing: Missing) -> Observations:

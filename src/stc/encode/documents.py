@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from stc.encode.bags import Bags, column_of_bags
-from stc.encode.cells import Missing, bags_of_lists, blocks_of, column_of_series
-from stc.observations import Column
+from stc.encode.cells import bags_of_lists, blocks_of, column_of_series
+from stc.observations import Column, Missing
 
 Tokenizer = Callable[[str], Sequence[str]]
 
