@@ -32,7 +32,7 @@ class HardlyCategoricalWarning(UserWarning):
     >>> import warnings
     >>> from stc import HardlyCategoricalWarning, SparseTensorClassifier
     >>> weights = [[k + 0.5] for k in range(30)]
-    >>> with warnings.catch_warnings(record=True) as caught:
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     model = SparseTensorClassifier().fit(weights, [k % 2 for k in range(30)])
     >>> caught[0].category is HardlyCategoricalWarning
     True
