@@ -140,6 +140,37 @@ def test_importing_stc_loads_nothing_optional() -> None:
     assert done.stdout.strip() == "set()"
 
 
+WITHOUT_ARROW = """
+import sys
+sys.modules["pyarrow"] = None  # as if it were not installed
+import pandas as pd
+from stc import SparseTensorClassifier
+frame = pd.DataFrame({
+    "a": ["u", "v", None],
+    "b": pd.array([1, None, 2], dtype="Int64"),
+    "c": pd.Categorical(["x", "y", "x"]),
+    "d": pd.to_datetime(["2024-01-01", None, "2024-01-02"]),
+    "e": [["p", "q"], ["p"], None],
+    "f": pd.array([True, None, False], dtype="boolean"),
+})
+y = pd.Series(["p", "q", "p"])
+model = SparseTensorClassifier().fit(frame, y)
+print(*sorted(model.get_feature_names_out()), *model.predict(frame))
+texts = SparseTensorClassifier().fit(pd.Series(["good fun", "bad day", None]), y)
+print(*texts.predict(pd.Series(["fun"])))
+many = SparseTensorClassifier().fit(pd.concat([frame] * 300), pd.concat([y] * 300))
+print(set(many.get_feature_names_out()) == set(model.get_feature_names_out()))
+"""
+
+
+def test_pandas_needs_no_arrow() -> None:
+    command = [sys.executable, "-W", "error", "-c", WITHOUT_ARROW]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    values = "a=u a=v b=1 b=2 c=x c=y d=2024-01-01 d=2024-01-02 e=p e=q f=False f=True"
+    assert done.stdout.splitlines() == [f"{values} p q p", "p", "True"]
+
+
 def test_the_demo_tells_the_tour(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
     told = capsys.readouterr().out

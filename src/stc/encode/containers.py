@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any
@@ -16,11 +16,11 @@ from scipy import sparse
 from stc._parallel import threaded
 from stc.encode.cells import (
     check_weights,
-    column_of_categories,
     column_of_cells,
     column_of_series,
 )
 from stc.encode.documents import Tokenizer, column_of_documents
+from stc.encode.pandas import Reader, is_pandas, pandas_reader, strings_of
 from stc.observations import Column, Missing, Observations
 from stc.values import is_missing
 
@@ -132,10 +132,10 @@ def _encode_series(
     """A Series of texts, of bags of tokens, or of records."""
     _refuse_empty(len(series), 1)
     if series.dtype in (nw.String, nw.Categorical, nw.Enum):
-        return _encode_documents(series.cast(nw.String).to_polars(), missing, tokenizer)
+        return _encode_documents(strings_of(series), missing, tokenizer)
     if series.dtype not in (nw.Object, nw.List, nw.Struct):
         raise ValueError(_reshape_hint(f"a column of {series.dtype}"))
-    cells = series.to_native().tolist() if _is_pandas(series.to_native()) else series.to_list()
+    cells = series.to_native().tolist() if is_pandas(series.to_native()) else series.to_list()
     if any(isinstance(cell, (list, tuple, set, frozenset, np.ndarray)) for cell in cells):
         column = column_of_cells(None, cells, missing)
         return Observations("documents", len(cells), (column,))
@@ -154,7 +154,7 @@ def _encode_documents(
 
 def _encode_frame(frame: Any, missing: Missing) -> Observations:
     native = frame.to_native()
-    columns = list(native.columns) if _is_pandas(native) else frame.columns
+    columns = list(native.columns) if is_pandas(native) else frame.columns
     named = all(isinstance(name, str) for name in columns)
     if not named and any(isinstance(name, str) for name in columns):
         raise TypeError(
@@ -166,52 +166,13 @@ def _encode_frame(frame: Any, missing: Missing) -> Observations:
         raise ValueError(f"column {twice!r} occurs more than once; column names must be unique")
     _refuse_empty(len(frame), len(columns))
     names = tuple(columns) if named else positions(len(columns))
-    read = _pandas_reader(native) if _is_pandas(native) else _polars_reader(frame)
+    read = pandas_reader(native) if is_pandas(native) else _polars_reader(frame)
     return _encode_columns(len(frame), names, named, read, missing)
-
-
-Reader = Callable[[int, str, Missing], Column]
 
 
 def _polars_reader(frame: Any) -> Reader:
     columns = frame.to_polars().get_columns()
     return lambda place, name, missing: column_of_series(name, columns[place], missing)
-
-
-def _pandas_reader(native: Any) -> Reader:
-    """Read pandas column by column: most need no Arrow, and mixed objects would stop it."""
-
-    def read(place: int, name: str, missing: Missing) -> Column:
-        column = native.iloc[:, place]
-        kind = getattr(column.dtype, "kind", "O")
-        if hasattr(column, "cat") and hasattr(column.cat, "categories"):
-            codes = column.cat.codes.to_numpy()
-            return column_of_categories(name, codes, column.cat.categories.tolist(), missing)
-        if isinstance(column.dtype, np.dtype) and kind in "biufMm":
-            return column_of_series(name, pl.Series(column.to_numpy()), missing)
-        arrow = _arrow_of(column)
-        if arrow is not None:
-            return column_of_series(name, pl.Series(arrow), missing)
-        return column_of_cells(name, column.tolist(), missing)
-
-    return read
-
-
-def _arrow_of(column: Any) -> Any:
-    """The Arrow data of a pandas column of strings, numbers or Arrow's own types, if any.
-
-    Other extension types (periods, intervals) would show their storage, not their values.
-    """
-    dtype = column.dtype
-    plain = (
-        dtype.kind in "biuf" or dtype.name in ("str", "string") or hasattr(dtype, "pyarrow_dtype")
-    )
-    if isinstance(dtype, np.dtype) or not plain or not hasattr(column.array, "__arrow_array__"):
-        return None
-    try:
-        return column.array.__arrow_array__()
-    except ImportError:
-        return None
 
 
 def _encode_columns(
@@ -353,10 +314,6 @@ def _is_rows(X: Any) -> bool:
     if isinstance(X, (list, tuple)):
         return bool(X) and isinstance(X[0], (list, tuple, np.ndarray))
     return isinstance(X, np.ndarray) and X.ndim == 2
-
-
-def _is_pandas(native: Any) -> bool:
-    return nw.dependencies.is_pandas_dataframe(native) or nw.dependencies.is_pandas_series(native)
 
 
 def _refuse_empty(n_items: int, n_columns: int) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
 from stc.encode.cells import as_weights, check_weights
+from stc.encode.pandas import strings_of
 from stc.encode.scalars import code_series
 from stc.observations import Column, offsets_of, sum_by_item
 from stc.values import is_missing
@@ -53,7 +54,7 @@ def _as_labels(y: Any) -> Any:
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         if series.dtype == nw.String:
-            return series.to_polars()
+            return strings_of(series)
         y = series.to_numpy()
     if isinstance(y, (list, tuple)):
         y = _array_of(y)
