@@ -2,5 +2,12 @@
 
 import os
 
+from hypothesis import settings
+
+# On CI the same examples every time: a search belongs where someone can look at what it finds.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
+
 # Without it scikit-learn skips its array-API checks; it must be set before SciPy is imported.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
