@@ -220,8 +220,11 @@ class NeverLearntError(ValueError):
 
 def count_classes(target: Column, sample_weight: NDArray[np.float64]) -> Entries:
     """Mass and support of each class over all items, with or without values."""
-    items, classes, weights = target.entries()
-    mass = sample_weight[items] if weights is None else sample_weight[items] * weights
+    classes = target.codes
+    mass = sample_weight  # with one class an item; with several, a share of it for each
+    if target.offsets is not None:
+        items, classes, weights = target.entries()
+        mass = sample_weight[items] * weights
     support = np.bincount(classes, minlength=target.n_values)
     used = np.flatnonzero(support)
     totals = sum_at(classes, mass, target.n_values)
@@ -286,18 +289,12 @@ def count(
     observed: Observations, target: Column, sample_weight: NDArray[np.float64]
 ) -> tuple[list[Entries], Entries]:
     """Corpus of each column, and of the classes alone, in the batch's own codes."""
-    totals = observed.totals
-    if not np.isfinite(totals).all():
-        item = int(np.flatnonzero(~np.isfinite(totals))[0])
-        raise ValueError(f"item {item}: its weights add up to more than a number can hold")
-    scale = np.divide(sample_weight, totals, out=np.zeros(len(totals)), where=totals > 0)
-    same = bool(len(scale)) and scale.min() == scale.max()
-    one_scale = float(scale[0]) if same else scale
+    scale = _scale(sample_weight, observed.totals)
     # A mass may be tiny but not vanish, or its entry would be gone while its items are there.
     tiny = np.finfo(np.float64).tiny
 
     def counted(column: Column) -> Entries:
-        entries = count_column(column, target, one_scale)
+        entries = count_column(column, target, scale)
         return entries._replace(mass=np.maximum(entries.mass, tiny))
 
     per_column = threaded(
@@ -306,6 +303,19 @@ def count(
         worthwhile=observed.n_items >= _MANY_ITEMS,
     )
     return per_column, count_classes(target, sample_weight)
+
+
+def _scale(
+    sample_weight: NDArray[np.float64], totals: NDArray[np.float64]
+) -> NDArray[np.float64] | float:
+    """What makes mass of a weight: sample weight / total of each item, or one number for all."""
+    if sample_weight.strides == totals.strides == (0,) and totals[0] > 0:
+        return float(sample_weight[0] / totals[0])  # one number stands for all already
+    if not np.isfinite(totals).all():
+        item = int(np.flatnonzero(~np.isfinite(totals))[0])
+        raise ValueError(f"item {item}: its weights add up to more than a number can hold")
+    scale = np.divide(sample_weight, totals, out=np.zeros(len(totals)), where=totals > 0)
+    return float(scale[0]) if scale.min() == scale.max() else scale
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:

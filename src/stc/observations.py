@@ -141,10 +141,13 @@ class Observations:
     @cached_property
     def totals(self) -> NDArray[np.float64]:
         """Weight of each item over all its columns, seen or unseen: what its X_j are parts of."""
-        totals = np.zeros(self.n_items)
-        for column in self.columns:
-            totals += column.totals
-        return totals
+        each = [column.totals for column in self.columns]
+        same = sum(total for total in each if isinstance(total, float))
+        varying = [total for total in each if not isinstance(total, float)]
+        if not varying:
+            return np.broadcast_to(np.float64(same), self.n_items)  # takes no memory
+        totals: NDArray[np.float64] = np.sum(varying, axis=0) if len(varying) > 1 else varying[0]
+        return totals + same
 
     def renamed(self, names: tuple[str, ...]) -> Observations:
         """The same columns under other names, by place."""
