@@ -100,6 +100,16 @@ def test_missing_values_cannot_change_their_meaning_midway() -> None:
             call()
 
 
+def test_what_was_never_seen_cannot_outweigh_what_was() -> None:
+    records = [{"w": {"u": 1, "v": 1}}, {"w": {"u": 1, "v": 3}}]
+    model = SparseTensorClassifier(power=4.0).fit(records, Y)
+    item = {"u": 1.0, "v": 2.0}
+    expected = model.predict_proba([{"w": item}])
+    proba = model.predict_proba([{"w": {**item, "never seen": 1e100}}, {"w": {"never seen": 1.0}}])
+    np.testing.assert_allclose(proba[:1], expected, rtol=1e-12)
+    assert proba[1].tolist() == [0.5, 0.5]
+
+
 def test_masked_cells_are_missing() -> None:
     masked = np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
     assert features(masked) == ["x0=1", "x0=3", "x1=4"]

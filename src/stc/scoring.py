@@ -51,8 +51,8 @@ class Scorer:
     def __init__(self, vocabulary: Vocabulary, log_weights: sparse.csr_array, power: float) -> None:
         self.vocabulary = vocabulary
         self.power = power
-        weights, within_range = formulas.weights(log_weights)
-        self._logarithms = None if within_range else _padded(log_weights)
+        weights, self._within_range = formulas.weights(log_weights)
+        self._logarithms = _padded(log_weights)
         table = _padded(weights)
         self._table = table.toarray() if np.prod(table.shape) <= _DENSE_CELLS else table
 
@@ -68,7 +68,7 @@ class Scorer:
             xp = np.ones(len(features)) if x is None else x**self.power
             shape = (bounds[1] - bounds[0], self._table.shape[0])
             U = formulas.scores(sparse.csr_array((xp, features, offsets), shape=shape), self._table)
-            if self._logarithms is not None:
+            if x is not None or not self._within_range:
                 self._rescue(U, x, features, offsets)
             return function(U)
 
@@ -78,10 +78,17 @@ class Scorer:
     def _rescue(
         self, U: Floats, x: Floats | None, features: NDArray[Any], offsets: NDArray[Any]
     ) -> None:
-        """Score again, by logarithms, the items whose weights vanish beside the largest."""
+        """Score again, by logarithms, the items whose every known value seems to weigh nothing.
+
+        Their weights vanish beside the largest of the model, or their shares beside something
+        heavy that was never seen.
+        """
+        unknown = self._table.shape[0] - 1
         for item in np.flatnonzero(U.max(axis=1, initial=0.0) < _VANISHING):
             own = slice(offsets[item], offsets[item + 1])
-            log_W = self._logarithms[features[own]]  # type: ignore[index]
+            if (features[own] == unknown).all():
+                continue  # it really has no score
+            log_W = self._logarithms[features[own]]
             log_xp = np.zeros(log_W.shape[0]) if x is None else self.power * np.log(x[own])
             U[item] = formulas.scores_by_logarithms(log_W, log_xp)
 
