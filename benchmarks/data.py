@@ -1,4 +1,4 @@
-"""The data the benchmarks run on: 20 Newsgroups from the data folder, and generated Zipf tables."""
+"""The data the benchmarks run on: from the data folder, and generated Zipf tables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import gzip
 import json
 import os
 import re
+from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".bench_cache"
@@ -20,6 +26,8 @@ TOKEN_PATTERN = r"\w+|[^\w\s]"
 COLUMNS = 20
 CLASSES = 10
 EXPONENT = 1.1
+
+BINS = 5  # quantiles that a numeric feature is cut into
 
 Labels = npt.NDArray[Any]
 
@@ -37,37 +45,129 @@ class News(NamedTuple):
     y_test: Labels
 
 
+class Labelled(NamedTuple):
+    """Items with several labels each: sparse counts, and the labels as 0/1 indicators."""
+
+    train: Any
+    test: Any
+    y_train: npt.NDArray[np.int64]
+    y_test: npt.NDArray[np.int64]
+
+
 def data_folder() -> Path:
     """Return the folder named by STC_DATA, or `../shared/data` beside the repository."""
     return Path(os.environ.get("STC_DATA") or ROOT.parent / "shared" / "data")
 
 
-def news_files() -> tuple[Path, Path]:
-    """Return the train and the test file of 20 Newsgroups; raise DataMissingError if not there."""
-    folder = data_folder() / "20newsgroups"
-    files = folder / "train.jsonl.gz", folder / "test.jsonl.gz"
+def files_of(name: str, *parts: str, each: str) -> list[Path]:
+    """Return files of a data set; raise DataMissingError, saying what `each` is, if not there."""
+    files = [data_folder() / name / part for part in parts]
     for file in files:
         if not file.is_file():
+            wanted = " and ".join(f"{name}/{part}" for part in parts)
             raise DataMissingError(
-                f"{file} is missing. Set STC_DATA to the folder that holds "
-                "20newsgroups/train.jsonl.gz and 20newsgroups/test.jsonl.gz "
-                "(a JSON object with text and label on each line)."
+                f"{file} is missing. Set STC_DATA to the folder that holds {wanted} ({each})."
             )
     return files
 
 
+def news_files() -> list[Path]:
+    """Return the train and the test file of 20 Newsgroups; raise DataMissingError if not there."""
+    each = "a JSON object with text and label on each line"
+    return files_of("20newsgroups", "train.jsonl.gz", "test.jsonl.gz", each=each)
+
+
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    """Read a JSON object from every line of a gzip file."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
 def load_news() -> News:
     """Read 20 Newsgroups."""
-    parts = []
-    for file in news_files():
-        with gzip.open(file, "rt", encoding="utf-8") as lines:
-            parts.append([json.loads(line) for line in lines])
-    train, test = parts
+    train, test = map(read_lines, news_files())
     return News(
         [item["text"] for item in train],
         [item["text"] for item in test],
         np.array([item["label"] for item in train]),
         np.array([item["label"] for item in test]),
+    )
+
+
+def table_file(name: str) -> Path:
+    """Return the file of a table of categories; raise DataMissingError if not there."""
+    return files_of(name, f"{name}.csv.gz", each="a header, the target in the column class")[0]
+
+
+def load_table(name: str) -> tuple[pl.DataFrame, Labels]:
+    """Read a table of categories: the attributes as strings, and the classes."""
+    frame = pl.read_csv(table_file(name), infer_schema=False)
+    return frame.drop("class"), frame["class"].to_numpy()
+
+
+MULTILABEL = {
+    "modapte": ("reuters21578_modapte", ["train.jsonl.gz", "test.jsonl.gz"]),
+    "enron": ("multilabel_enron", ["train.jsonl.gz", "test.jsonl.gz"]),
+    "emotions": ("multilabel_emotions", ["train.jsonl.gz", "test.jsonl.gz"]),
+    "slashdot": ("multilabel_slashdot", ["all.jsonl.gz"]),
+}
+
+
+def multilabel_files(name: str) -> list[Path]:
+    """Return the files of a multi-label data set; raise DataMissingError if not there."""
+    folder, parts = MULTILABEL[name]
+    return files_of(folder, *parts, each="a JSON object with labels on each line")
+
+
+def load_modapte(token_pattern: str) -> Labelled:
+    """Read Reuters-21578 ModApte, R90: the 90 topics that occur in train and in test.
+
+    A text is the title and the body; its counts are those of the pattern's tokens, case kept.
+    """
+    parts = [read_lines(file) for file in multilabel_files("modapte")]
+    topics = [{topic for item in part for topic in item["labels"]} for part in parts]
+    for part in parts:
+        for item in part:
+            item["labels"] = [topic for topic in item["labels"] if all(topic in k for k in topics)]
+    train, test = ([item for item in part if item["labels"]] for part in parts)
+    vectorizer = CountVectorizer(token_pattern=token_pattern, lowercase=False)
+    return _labelled(vectorizer, train, test, lambda item: f"{item['title']} {item['text']}")
+
+
+def load_enron() -> Labelled:
+    """Read enron: the words of an e-mail, each once."""
+    train, test = map(read_lines, multilabel_files("enron"))
+    return _labelled(CountVectorizer(analyzer=list), train, test, itemgetter("words"))
+
+
+def load_emotions() -> Labelled:
+    """Read emotions: 72 numeric features, each cut at the quantiles of train, one-hot."""
+    train, test = map(read_lines, multilabel_files("emotions"))
+    numbers = np.array([list(item["features"].values()) for item in train])
+    edges = np.quantile(numbers, np.arange(1, BINS) / BINS, axis=0)
+
+    def bins(item: dict[str, Any]) -> Any:
+        return (np.array(list(item["features"].values())) > edges).sum(axis=0)
+
+    return _labelled(OneHotEncoder(handle_unknown="ignore"), train, test, bins)
+
+
+def load_slashdot() -> Labelled:
+    """Read slashdot: weights of words; it comes in one part, a third of it drawn for the test."""
+    [items] = map(read_lines, multilabel_files("slashdot"))
+    train, test = train_test_split(items, test_size=1 / 3, random_state=0)
+    return _labelled(DictVectorizer(), train, test, itemgetter("features"))
+
+
+def _labelled(
+    vectorizer: Any, train: list[Any], test: list[Any], take: Callable[[Any], Any]
+) -> Labelled:
+    binarizer = MultiLabelBinarizer().fit([item["labels"] for item in train + test])
+    return Labelled(
+        vectorizer.fit_transform([take(item) for item in train]),
+        vectorizer.transform([take(item) for item in test]),
+        binarizer.transform([item["labels"] for item in train]),
+        binarizer.transform([item["labels"] for item in test]),
     )
 
 

@@ -1,19 +1,20 @@
-"""Measure ours against a peer in one run, and show the outcome: nothing here knows stc."""
+"""Measure ours, against a peer or a bar, and show the outcome: nothing here knows stc."""
 
 from __future__ import annotations
 
 import gc
 import json
+import operator
 import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar, Literal, Protocol
 
 Work = Callable[..., Any]
 
@@ -53,6 +54,56 @@ class Result:
     def holds(self) -> bool | None:
         """Say whether the ratio is within the bar; None where there is no bar."""
         return None if self.bar is None else self.ratio <= self.bar
+
+    def summary(self) -> dict[str, Any]:
+        """Return what follows from the runs."""
+        return {
+            "ours": self.ours,
+            "theirs": self.theirs,
+            "ratio": self.ratio,
+            "holds": self.holds,
+        }
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of a table of figures that have no peer: the value, its runs, and the bar."""
+
+    group: str
+    work: str
+    quantity: str
+    value: float
+    runs: list[float]
+    relation: Literal["<", ">", ">="] = ">="
+    bar: float | None = None
+    unit: str = ""
+    note: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool | None:
+        """Say whether the value is on the right side of the bar; None where there is no bar."""
+        return None if self.bar is None else bool(_RELATIONS[self.relation](self.value, self.bar))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what follows from the value."""
+        return {"holds": self.holds}
+
+
+_RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class Row(Protocol):
+    """What can be written to the JSON: a dataclass that can say what follows from its fields."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def summary(self) -> dict[str, Any]:
+        """Return what follows from the fields."""
 
 
 @dataclass
@@ -114,9 +165,12 @@ def progress(line: str) -> None:
 
 
 def show(value: float, unit: str = "s") -> str:
-    """Return a quantity to three or four digits, seconds in a unit that suits them."""
+    """Return a quantity to three or four digits, seconds in a unit that suits them.
+
+    Shares, which have no unit, are shown to four decimals; other units come in whole numbers.
+    """
     if unit != "s":
-        return f"{value:.0f} {unit}"
+        return f"{value:.0f} {unit}" if unit else f"{value:.4f}"
     if value >= 1:
         return f"{value:.2f} s"
     return f"{value * 1e3:.1f} ms" if value >= 1e-3 else f"{value * 1e6:.1f} us"
@@ -125,12 +179,50 @@ def show(value: float, unit: str = "s") -> str:
 def table(results: Sequence[Result]) -> str:
     """Return the results as aligned text, the notes below it."""
     head = ["work", "peer", "ours", "peer took", "ratio", "bar", "holds", "accuracy (ours, peer)"]
-    rows = [head] + [_cells(result) for result in results]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-    lines = ["  ".join(_pad(row, widths)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
+    text = layout(head, [_cells(result) for result in results], numbers=range(2, 6))
+    return "\n".join([text, *_notes(results)])
+
+
+def table_of_figures(figures: Sequence[Figure]) -> str:
+    """Return the figures as aligned text, the notes below it."""
+    head = ["work", "figure", "value", "runs", "bar", "holds"]
+    rows = [_cells_of_figure(figure) for figure in figures]
+    return "\n".join([layout(head, rows, numbers=range(2, 5)), *_notes(figures)])
+
+
+def layout(head: list[str], rows: Sequence[list[str]], numbers: Container[int]) -> str:
+    """Return aligned columns under their names, those of numbers flush right."""
+    lines = [head, *rows]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    text = [
+        "  ".join(
+            cell.rjust(width) if k in numbers else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    text.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(text)
+
+
+def _notes(results: Sequence[Result] | Sequence[Figure]) -> list[str]:
     notes = [f"- {result.work}: {result.note}" for result in results if result.note]
-    return "\n".join(lines + (["", *notes] if notes else []))
+    return ["", *notes] if notes else []
+
+
+def _cells_of_figure(figure: Figure) -> list[str]:
+    ends = [show(end, figure.unit) for end in (min(figure.runs), max(figure.runs))]
+    return [
+        figure.work,
+        figure.quantity,
+        show(figure.value, figure.unit),
+        " to ".join(ends) if len(figure.runs) > 1 else "",
+        "" if figure.bar is None else f"{figure.relation} {show(figure.bar, figure.unit)}",
+        _HOLDS[figure.holds],
+    ]
+
+
+_HOLDS = {None: "", True: "yes", False: "NO"}
 
 
 def _cells(result: Result) -> list[str]:
@@ -144,30 +236,14 @@ def _cells(result: Result) -> list[str]:
         show(result.theirs, result.unit),
         f"{result.ratio:.3f}",
         "" if result.bar is None else f"{result.bar:g}",
-        {None: "", True: "yes", False: "NO"}[result.holds],
+        _HOLDS[result.holds],
         ", ".join(shown) if scored else "",
     ]
 
 
-def _pad(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    words, numbers = slice(0, 2), slice(2, 6)
-    left = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-    right = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-    return left[words] + right[numbers] + left[6:]
-
-
-def write_json(file: Path, results: Sequence[Result], packages: Sequence[str]) -> None:
+def write_json(file: Path, results: Sequence[Row], packages: Sequence[str]) -> None:
     """Write every run of every result, and what they ran on."""
-    found = [
-        asdict(result)
-        | {
-            "ours": result.ours,
-            "theirs": result.theirs,
-            "ratio": result.ratio,
-            "holds": result.holds,
-        }
-        for result in results
-    ]
+    found = [asdict(result) | result.summary() for result in results]
     report = {"environment": environment(packages), "results": found}
     file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

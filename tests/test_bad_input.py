@@ -172,7 +172,7 @@ NO_LABEL = {
 }
 LABELLESS = {f"label: {name}": Bad("frame", Y_ITEM, y=y) for name, y in NO_LABEL.items()}
 TARGETS = {
-    "y of two columns": Bad("frame", y=[["p", "q"]] * 3),
+    "y of three dimensions": Bad("frame", y=np.zeros((3, 2, 2))),
     "y of measurements": Bad("frame", ("label",), y=[0.5, 1.25, 2.125]),
     "y of infinities": Bad("frame", y=[0.0, 1.0, INF]),
     "y of texts and numbers": Bad("frame", y=["p", 1, "q"], error=EITHER),

@@ -1,5 +1,6 @@
 """stc: the Sparse Tensor Classifier, an explainable classifier for categorical data."""
 
+from stc.agent import PolicyAgent
 from stc.classifier import HardlyCategoricalWarning, SparseTensorClassifier
 from stc.corpus import NeverLearntError
 from stc.datasets import load_zoo
@@ -9,6 +10,7 @@ __all__ = [
     "HardlyCategoricalWarning",
     "LocalExplanation",
     "NeverLearntError",
+    "PolicyAgent",
     "SparseTensorClassifier",
     "load_zoo",
 ]

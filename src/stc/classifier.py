@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from numbers import Real
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from stc import formulas
-from stc.encode import encode, encode_sample_weight, encode_target
+from stc.agent import PolicyAgent, learn_policy
+from stc.encode import (
+    encode,
+    encode_sample_weight,
+    encode_target,
+    encode_targets,
+    split_targets,
+)
 from stc.explain import LocalExplanation
-from stc.model import Model
-from stc.observations import Column, Observations
+from stc.labels import Evidence, cross_fitted, each_alone, ratios
+from stc.model import Model, weighted
+from stc.observations import Observations
+from stc.policy import Cascade, Hyper, Policy, read_policy
 from stc.schema import Schema
-from stc.scoring import Scorer, seen_share
-from stc.tables import corpus_table, feature_names
+from stc.tables import contribution_table, corpus_table, feature_names, joint_table
+from stc.targets import Target
+from stc.tensor import Dimensions
 
 
 class HardlyCategoricalWarning(UserWarning):
@@ -39,6 +50,37 @@ class HardlyCategoricalWarning(UserWarning):
     """
 
 
+@dataclass(frozen=True)
+class Learnt:
+    """All that learning leaves behind, taken over in one assignment.
+
+    Attributes
+    ----------
+    model
+        What was learnt.
+    values
+        The value of each state that the agent visited; None if it learnt no policy.
+    evidence
+        What the threshold of labels is chosen by.
+    warned
+        Whether columns of measurements have been warned of.
+    """
+
+    model: Model
+    values: pl.DataFrame | None = None
+    evidence: Evidence = field(default_factory=Evidence.none)
+    warned: bool = False
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Items, their target and their weights, encoded and checked."""
+
+    observed: Observations
+    target: Target
+    sample_weight: NDArray[np.float64]
+
+
 class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Explainable probabilistic classifier for categorical data.
 
@@ -53,15 +95,37 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         b: how far frequent classes lose their advantage. 0 keeps it, 1 makes classes equal.
     entropy : float, default=1.0
         h: how much values that occur in all classes alike are discounted. 0: not at all.
+    dimensions : "each", list of lists of str, dict name -> list of str, default=None
+        Which attributes share a dimension of the tensor: all of them (None), every attribute has
+        its own ("each"), or groups; attributes in no group are left out. With several dimensions
+        a feature is a combination, one value of each.
+    policy : list of lists of str, "learn" or PolicyAgent, default=None
+        Sets of dimensions that an item is scored by, one after the other until one can; the class
+        frequencies, [], come last. None: all dimensions. "learn" learns it, in `fit`.
+    targets : str or list of str, default=None
+        Columns of the data that are the targets; then `fit` takes no y.
+    label_threshold : float, default=None
+        With several labels an item: how probable a label must be, beside the most probable one,
+        to be predicted. None: chosen for each label, for the best micro-F1 on items held out.
     missing : {"ignore", "category"}, default="ignore"
         Whether a missing value contributes nothing or is a category of its own.
     tokenizer : callable, default=None
         How a document (a string) becomes a list of tokens. None: words and punctuation.
+    max_tuples : int, default=10_000_000
+        The most combinations of values that a set of dimensions may need for a batch of items.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The classes, sorted, in the dtype of y.
+    classes_ : ndarray, or list of ndarray
+        The classes, sorted, in the dtype of y; a list of them for several targets.
+    joint_classes_ : ndarray of shape (n_joint, n_targets)
+        The combinations of classes that were seen.
+    policy_ : list of lists of str
+        The policy in use.
+    policy_values_ : polars.DataFrame
+        The value of each state that was tried in learning the policy.
+    label_threshold_ : ndarray
+        The threshold of each label.
     n_features_in_ : int
         Number of attributes (columns, or keys of the records) learnt from.
     feature_names_in_ : ndarray of str
@@ -89,13 +153,17 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         "power": [Interval(Real, 0, None, closed="neither")],
         "balance": [Interval(Real, 0, None, closed="left")],
         "entropy": [Interval(Real, 0, None, closed="left")],
+        "dimensions": [StrOptions({"each"}), list, tuple, Mapping, None],
+        "policy": [StrOptions({"learn"}), list, tuple, PolicyAgent, None],
+        "targets": [str, list, tuple, None],
+        "label_threshold": [Interval(Real, 0, 1, closed="right"), None],
         "missing": [StrOptions({"ignore", "category"})],
         "tokenizer": [callable, None],
+        "max_tuples": [Interval(Integral, 1, None, closed="left")],
     }
 
-    _model: Model
-    _scorers: dict[tuple[float, float, float], Scorer]
-    _warned: bool
+    _learnt: Learnt
+    _cascades: dict[tuple[Any, ...], Cascade]
 
     def __init__(
         self,
@@ -103,26 +171,38 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         balance: float = 1.0,
         entropy: float = 1.0,
         *,
+        dimensions: Any = None,
+        policy: Any = None,
+        targets: str | Sequence[str] | None = None,
+        label_threshold: float | None = None,
         missing: Literal["ignore", "category"] = "ignore",
         tokenizer: Callable[[str], Sequence[str]] | None = None,
+        max_tuples: int = 10_000_000,
     ) -> None:
         self.power = power
         self.balance = balance
         self.entropy = entropy
+        self.dimensions = dimensions
+        self.policy = policy
+        self.targets = targets
+        self.label_threshold = label_threshold
         self.missing = missing
         self.tokenizer = tokenizer
+        self.max_tuples = max_tuples
 
     # --- learning ---------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from nothing.
 
         Parameters
         ----------
         X : frame, list of dicts, 2-D array, sparse matrix, or strings
             The items: see the guide to inputs. Never changed.
-        y : array-like of labels, or list of dicts class -> weight
-            The class of each item, or a distribution over classes.
+        y : array-like of labels, list of dicts class -> weight, list of sets, or several columns
+            The class of each item, or a distribution over classes; several labels an item, as
+            lists, sets or an indicator; or several targets, one column each. None if `targets`
+            names them.
         sample_weight : array-like, default=None
             Weight of each item; zero is absence.
 
@@ -140,10 +220,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         self._validate_params()
         batch = self._batch(X, y, sample_weight, None)
-        self._become(Model.blank(batch[0]).learnt(*batch), batch[0], warned=False)
+        self._learn(self._blank(batch), batch)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn more. New values and classes may come at any time; in records, attributes too.
 
         Parameters
@@ -166,17 +248,16 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ['go', 'stop']
         """
         self._validate_params()
-        model = getattr(self, "_model", None)
-        batch = self._batch(X, y, sample_weight, model)
-        warned = model is not None and self._warned
-        if model is None:
-            model = Model.blank(batch[0])
+        before: Learnt | None = getattr(self, "_learnt", None)
+        batch = self._batch(X, y, sample_weight, before.model if before else None)
+        before = before or self._blank(batch)
         if classes is not None:
-            model = model.declaring(np.asarray(encode_target(classes).values))
-        self._become(model.learnt(*batch), batch[0], warned=warned)
+            declared = np.asarray(encode_target(classes).column.values)
+            before = replace(before, model=before.model.declaring(declared))
+        self._learn(before, batch)
         return self
 
-    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget items that were learnt: exactly, as if they had never been seen.
 
         Parameters
@@ -201,12 +282,14 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         >>> model.unlearn([["red"]], ["stop"]).classes_.tolist()
         ['go']
         """
-        check_is_fitted(self)
-        model = self._model.unlearnt(*self._batch(X, y, sample_weight, self._model))
-        if len(model.classes):
-            self._model, self._scorers = model, {}
+        model = self._fitted_model()
+        batch = self._batch(X, y, sample_weight, model)
+        self._refuse_large(model, batch.observed)
+        model = model.unlearnt(batch.observed, batch.target.column, batch.sample_weight)
+        if model.class_mass.any() or model.declared.any():
+            self._become(replace(self._learnt, model=model))
         else:  # nothing is left, not even the attributes
-            del self._model, self._scorers, self._warned
+            del self._learnt, self._cascades
         return self
 
     def merge(self, other: SparseTensorClassifier) -> Self:
@@ -232,10 +315,9 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         if not isinstance(other, SparseTensorClassifier):
             raise TypeError(f"can only merge a SparseTensorClassifier, got {type(other).__name__}")
-        check_is_fitted(self)
-        check_is_fitted(other)
-        self._model = self._model.merged(other._model)
-        self._scorers = {}
+        model = self._fitted_model().merged(other._fitted_model())
+        evidence = self._learnt.evidence + other._learnt.evidence
+        self._become(replace(self._learnt, model=model, evidence=evidence))
         return self
 
     def __add__(self, other: Any) -> SparseTensorClassifier:
@@ -244,13 +326,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             return NotImplemented
         check_is_fitted(self)
         both = type(self)(**self.get_params(deep=False))
-        both._model, both._scorers = self._model, {}
-        both._warned = self._warned
+        both._become(self._learnt)
         return both.merge(other)
 
     # --- predicting -------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """Most probable class of each item; of equals, the first.
 
         Parameters
@@ -261,7 +342,9 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Returns
         -------
         ndarray of shape (n_items,)
-            Classes, in the dtype of y.
+            Classes, in the dtype of y. With several targets the most probable combination, a
+            column per target. With several labels those that are probable enough, in the form of
+            y: a list of sets (or lists), or an indicator.
 
         Examples
         --------
@@ -270,12 +353,14 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         >>> model.predict(["what fun!"]).tolist()
         ['+']
         """
-        frequencies = self._fitted_model().frequencies
-        best = self._map_scores(X, lambda U: formulas.most_probable(U, frequencies))
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
+        model = self._fitted_model()
+        observed = self._observe(X, model)
+        if model.form.multilabel:
+            likely = ratios(self._cascade().probabilities(observed)) >= self.label_threshold_
+            return model.form.labels(model.classes, likely)
+        return model.form.predicted(model.classes, self._cascade().most_probable(observed))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Any:
         """Probability of each class for each item, in the order of `classes_`.
 
         Parameters
@@ -285,8 +370,10 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         Returns
         -------
-        ndarray of shape (n_items, n_classes)
-            Rows sum to 1. An item of which nothing is known gets the class frequencies.
+        ndarray of shape (n_items, n_classes), or a list of them
+            Rows sum to 1. An item of which nothing is known gets the class frequencies. With
+            several targets a list with the probabilities of each of them. For an indicator, by
+            scikit-learn's convention, of each label on its own: above 1/2 where it is predicted.
 
         Examples
         --------
@@ -295,10 +382,13 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         >>> model.predict_proba([["b"], ["never seen"]]).round(2).tolist()
         [[0.0, 1.0], [0.33, 0.67]]
         """
-        frequencies = self._fitted_model().frequencies
-        return self._map_scores(X, lambda U: formulas.probabilities(U, self.power, frequencies))
+        model = self._fitted_model()
+        joint = self._cascade().probabilities(self._observe(X, model))
+        if model.form.kind == "indicator":
+            return each_alone(joint, self.label_threshold_)
+        return model.form.marginals(joint, model.classes, logarithms=False)
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Any:
         """Logarithm of the probabilities, exact also where they are too small for a double.
 
         Parameters
@@ -308,7 +398,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         Returns
         -------
-        ndarray of shape (n_items, n_classes)
+        ndarray of shape (n_items, n_classes), or a list of them
             Natural logarithms, -inf for probability 0.
 
         Examples
@@ -318,8 +408,100 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         >>> model.predict_log_proba([["a"]]).tolist()
         [[0.0, -inf]]
         """
-        frequencies = self._fitted_model().frequencies
-        return self._map_scores(X, lambda U: formulas.log_probabilities(U, self.power, frequencies))
+        model = self._fitted_model()
+        if model.form.kind == "indicator":
+            return np.log(self.predict_proba(X))
+        joint = self._cascade().log_probabilities(self._observe(X, model))
+        return model.form.marginals(joint, model.classes, logarithms=True)
+
+    def predict_joint(self, X: Any) -> pl.DataFrame:
+        """Probability of each combination of classes, for each item.
+
+        Parameters
+        ----------
+        X
+            Items, as in `fit`.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row per item and combination seen: `item`, a column per target, `probability`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier(targets=["sky", "wind"])
+        >>> days = [{"month": 1, "sky": "grey", "wind": 5}, {"month": 7, "sky": "blue", "wind": 1}]
+        >>> model.fit(days).predict_joint([{"month": 7}]).rows()
+        [(0, 'blue', 1, 1.0), (0, 'grey', 5, 0.0)]
+        """
+        model = self._fitted_model()
+        return joint_table(model, self._cascade().probabilities(self._observe(X, model)))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of the items that are predicted right: in all targets, with all their labels.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+            Accuracy, from 0 to 1.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> X, y = [["a"], ["b"]], [{"x"}, {"y", "z"}]
+        >>> SparseTensorClassifier(label_threshold=0.5).fit(X, y).score(X, y)
+        1.0
+        """
+        form = self._fitted_model().form
+        if self.targets is not None and y is None:
+            y = list(split_targets(X, self._target_names(), needed=True)[1].values())
+            y = y[0] if len(y) == 1 else np.array([list(own) for own in y], dtype=object).T
+        if form.kind == "labels":
+            return float(super().score(X, y, sample_weight))
+        predicted = self.predict(X)
+        if form.kind == "sets":
+            right = [set(own) == set(true) for own, true in zip(predicted, y, strict=True)]
+        else:
+            truth = y.toarray() if sparse.issparse(y) else np.asarray(y)
+            right = (np.asarray(predicted) == truth).all(axis=1)
+        weights = encode_sample_weight(sample_weight, len(right))
+        return float(np.average(right, weights=weights))
+
+    def policy_used(self, X: Any) -> NDArray[np.object_]:
+        """Which set of the policy answers for each item.
+
+        Parameters
+        ----------
+        X
+            Items, as in `fit`.
+
+        Returns
+        -------
+        ndarray of tuples of str
+            Names of the dimensions; () where the class frequencies answer.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> policy = [["coat", "legs"], ["coat"]]
+        >>> model = SparseTensorClassifier(dimensions="each", policy=policy)
+        >>> animals = [{"coat": "hair", "legs": 4}, {"coat": "feathers", "legs": 2}]
+        >>> model = model.fit(animals, ["mammal", "bird"])
+        >>> model.policy_used([animals[0], {"coat": "hair", "legs": 2}, {"legs": 4}]).tolist()
+        [('coat', 'legs'), ('coat',), ()]
+        """
+        model = self._fitted_model()
+        cascade = self._cascade()
+        names = np.empty(len(cascade.policy), dtype=object)
+        names[:] = [model.dimensions.named(subset) for subset in cascade.policy]
+        used: NDArray[np.object_] = names[cascade.answered(self._observe(X, model))]
+        return used
 
     def coverage(self, X: Any) -> NDArray[np.float64]:
         """Share of each item that was ever seen in learning; 0 for an item without values.
@@ -332,7 +514,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Returns
         -------
         ndarray of shape (n_items,)
-            From 0 (the prediction is the class frequencies) to 1 (all values known).
+            From 0 (the prediction is the class frequencies) to 1 (all values known). With several
+            dimensions, of the first set of the policy that knows anything of the item.
 
         Examples
         --------
@@ -341,7 +524,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         >>> model.coverage([["a", "b"], ["a", "new"]]).tolist()
         [1.0, 0.5]
         """
-        return self._seen_share(self._observe(X, self._fitted_model()))
+        model = self._fitted_model()
+        return self._cascade().coverage(self._observe(X, model))
 
     def explain(self, X: Any) -> LocalExplanation:
         """Why each item gets the class it gets: the contributions that its score is the sum of.
@@ -366,45 +550,75 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         model = self._fitted_model()
         observed = self._observe(X, model)
-        frequencies = model.frequencies
-        proba = self._scorer().map(
-            observed, lambda U: formulas.probabilities(U, self.power, frequencies)
-        )
+        cascade = self._cascade()
+        proba = cascade.probabilities(observed)
         best = np.argmax(proba, axis=1)
+        shown = model.form.shown_classes(model.classes)
+        joint = model.form.kind == "joint"
         return LocalExplanation.of(
-            labels=self.classes_[best],
+            labels=model.form.predicted(model.classes if joint else shown, best),
             probabilities=proba[np.arange(len(best)), best],
-            coverage=self._seen_share(observed),
-            contributions=self._scorer().contributions(observed, best),
-            features=model.vocabulary.features(),
+            coverage=cascade.coverage(observed),
+            contributions=contribution_table(model, cascade.contributions(observed, best)),
         )
 
     # --- what was learnt ----------------------------------------------------------------------
 
     @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes, sorted, in the dtype of y."""
-        return self._learnt().classes
+    def classes_(self) -> Any:
+        """The classes, sorted, in the dtype of y; a list of them for several targets."""
+        model = self._known()
+        return model.form.shown_classes(model.classes)
+
+    @property
+    def joint_classes_(self) -> NDArray[Any]:
+        """The combinations of classes that were seen, a column per target."""
+        model = self._known()
+        return model.form.table(model.classes)
 
     @property
     def class_mass_(self) -> NDArray[np.float64]:
-        """Weight of the items learnt, per class."""
-        return self._learnt().corpus.class_mass
+        """Weight of the items learnt, per class (combination of classes, for several targets)."""
+        return self._known().class_mass
 
     @property
     def corpus_(self) -> pl.DataFrame:
         """What was learnt, one row an entry: attribute, value, class, mass, support."""
-        return corpus_table(self._learnt())
+        return corpus_table(self._known())
+
+    @property
+    def policy_(self) -> list[list[str]]:
+        """The sets of dimensions that items are scored by, first ones first."""
+        model = self._known()
+        return [list(model.dimensions.named(subset)) for subset in self._active_policy(model)]
+
+    @property
+    def policy_values_(self) -> pl.DataFrame:
+        """Each state that was tried in learning the policy, and its mean reward."""
+        self._known()
+        if self._learnt.values is None:
+            raise AttributeError("the policy was given, not learnt: set policy='learn' and fit")
+        return self._learnt.values
+
+    @property
+    def label_threshold_(self) -> NDArray[np.float64]:
+        """How probable each label must be, beside the most probable one, to be predicted."""
+        model = self._known()
+        if not model.form.multilabel:
+            raise AttributeError("the model was not learnt from several labels an item")
+        if self.label_threshold is not None:
+            return np.full(len(model.classes), float(self.label_threshold))
+        return self._learnt.evidence.thresholds(model.classes)
 
     @property
     def n_features_in_(self) -> int:
         """Number of attributes learnt from; documents are one."""
-        return max(self._learnt().schema.width, 1)
+        return max(self._known().schema.width, 1)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of the attributes learnt from, if they had names."""
-        schema = self._learnt().schema
+        schema = self._known().schema
         if not schema.named:
             raise AttributeError("the columns learnt from had no names")
         return np.array(schema.names, dtype=object)
@@ -433,49 +647,123 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _learnt(self) -> Model:
+    def _known(self) -> Model:
         """The model, or an AttributeError, which is how scikit-learn asks what is fitted."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
-        return self._model
+        return self._learnt.model
 
     def _fitted_model(self) -> Model:
         check_is_fitted(self)
-        return self._model
+        return self._learnt.model
 
-    def _become(self, model: Model, observed: Observations, *, warned: bool) -> None:
-        """Take over a new model: the only place where learning changes the estimator."""
-        doubtful = [str(c.attribute) for c in observed.columns if c.continuous and not warned]
+    def _hyper(self) -> Hyper:
+        return Hyper(self.power, self.balance, self.entropy)
+
+    def _become(self, learnt: Learnt) -> None:
+        """Take over what was learnt: the only place where learning changes the estimator."""
+        self._learnt, self._cascades = learnt, {}
+
+    def _blank(self, batch: Batch) -> Learnt:
+        """A model that has learnt nothing but its dimensions and its policy."""
+        observed, form = batch.observed, batch.target.form
+        dimensions = Dimensions.of(self.dimensions, Schema.of(observed))
+        values = None
+        if isinstance(self.policy, (str, PolicyAgent)):
+            policy, values = self._learnt_policy(batch, dimensions)
+        else:
+            policy = self._read_policy(dimensions)
+        model = Model.blank(observed, dimensions, policy, form)
+        if form.kind == "indicator":
+            model = model.declaring(np.arange(form.width))  # also those that no item shows
+        return Learnt(model, values)
+
+    def _learnt_policy(self, batch: Batch, dimensions: Dimensions) -> tuple[Policy, pl.DataFrame]:
+        agent = self.policy if isinstance(self.policy, PolicyAgent) else PolicyAgent()
+        parts = weighted(batch.observed, batch.target.column, batch.sample_weight)
+        return learn_policy(agent, *parts, dimensions, self._hyper(), self.max_tuples)
+
+    def _read_policy(self, dimensions: Dimensions) -> Policy:
+        if self.policy is None:
+            return (dimensions.whole, ())
+        return read_policy(self.policy, dimensions, "policy")
+
+    def _active_policy(self, model: Model) -> Policy:
+        """The policy of now, which may be another than the one learnt with, of the same sets."""
+        if isinstance(self.policy, (str, PolicyAgent)):
+            return model.policy
+        policy = self._read_policy(model.dimensions)
+        for subset in policy:
+            if subset not in model.corpora:
+                names = list(model.dimensions.named(subset))
+                raise ValueError(f"the set {names} of the policy was not learnt: fit again")
+        return policy
+
+    def _learn(self, before: Learnt, batch: Batch) -> None:
+        """Learn a batch, and become what comes of it."""
+        model = before.model
+        self._refuse_large(model, batch.observed)
+        parts = batch.observed, batch.target.column, batch.sample_weight
+        evidence = before.evidence
+        if model.form.multilabel and self.label_threshold is None:
+            evidence += cross_fitted(model, *weighted(*parts), self._hyper(), self.max_tuples)
+        model = model.learnt(*parts)
+        warned = before.warned or self._warned_of_measurements(batch.observed)
+        self._become(Learnt(model, before.values, evidence, warned))
+
+    def _refuse_large(self, model: Model, observed: Observations) -> None:
+        for subset in model.corpora:
+            if len(subset) > 1:
+                model.dimensions.refuse_large(observed, subset, self.max_tuples)
+
+    @staticmethod
+    def _warned_of_measurements(observed: Observations) -> bool:
+        doubtful = [str(column.attribute) for column in observed.columns if column.continuous]
         if doubtful:
             warnings.warn(
                 f"nearly every value of column {', '.join(map(repr, doubtful))} is distinct: "
                 "numbers like these are hardly categories; bin them first",
                 HardlyCategoricalWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        self._model = model
-        self._warned = warned or bool(doubtful)
-        self._scorers = {}
+        return bool(doubtful)
 
-    def _batch(
-        self, X: Any, y: Any, sample_weight: Any, model: Model | None
-    ) -> tuple[Observations, Column, NDArray[np.float64]]:
-        """Encode and check everything a call brings before anything is changed."""
+    def _target_names(self) -> list[str]:
+        return [self.targets] if isinstance(self.targets, str) else list(self.targets or ())
+
+    def _target(self, X: Any, y: Any) -> Target:
+        if self.targets is not None:
+            if y is not None:
+                raise ValueError(f"targets={self.targets!r} are taken out of X: give no y")
+            if not self._target_names():
+                raise ValueError("targets names no column; give one, or None")
+            return encode_targets(split_targets(X, self._target_names(), needed=True)[1])
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, "
                 "but the target y is None."
             )
+        return encode_target(y)
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any, model: Model | None) -> Batch:
+        """Encode and check everything a call brings before anything is changed."""
+        target = self._target(X, y)
         observed = self._observe(X, model)
-        target = encode_target(y)
-        if target.n_items != observed.n_items:
+        if target.column.n_items != observed.n_items:
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: "
-                f"X has {observed.n_items} items, y has {target.n_items}"
+                f"X has {observed.n_items} items, y has {target.column.n_items}"
             )
-        return observed, target, encode_sample_weight(sample_weight, observed.n_items)
+        if model is not None:
+            model.form.admit(target.form)
+        weights = encode_sample_weight(sample_weight, observed.n_items)
+        if target.form.kind == "indicator":  # without a label there is nothing to learn
+            weights = weights * (target.column.lengths() > 0)
+        return Batch(observed, target, weights)
 
     def _observe(self, X: Any, model: Model | None) -> Observations:
+        if self.targets is not None:
+            X, _ = split_targets(X, self._target_names(), needed=False)
         names = () if model is None else model.schema.names
         counts = model is not None and model.schema.kind == "counts"
         observed = encode(
@@ -498,32 +786,22 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             columns = pl.DataFrame(schema=dict.fromkeys(schema.names, pl.Null))
         validate_data(self, columns, reset=False, skip_check_array=True)
 
-    def _map_scores(
-        self, X: Any, function: Callable[[formulas.Floats], NDArray[Any]]
-    ) -> NDArray[Any]:
-        scorer = self._scorer()
-        return scorer.map(self._observe(X, self._model), function)
-
-    def _seen_share(self, observed: Observations) -> NDArray[np.float64]:
-        learnt = np.diff(self._model.corpus.mass.indptr) > 0
-        return seen_share(self._model.vocabulary, observed, learnt)
-
-    def _scorer(self) -> Scorer:
-        """The weights for the hyper-parameters of now, computed once until something changes."""
-        key = (self.power, self.balance, self.entropy)
-        if key not in self._scorers:
+    def _cascade(self) -> Cascade:
+        """The weights for the parameters of now, computed once until something changes."""
+        model = self._learnt.model
+        key = (self._hyper(), self._active_policy(model), self.max_tuples)
+        if key not in self._cascades:
             self._validate_params()
-            log_W = formulas.log_weights(self._model.corpus.mass, *key)
-            self._scorers.clear()
-            self._scorers[key] = Scorer(self._model.vocabulary, log_W, self.power)
-        return self._scorers[key]
+            self._cascades.clear()
+            self._cascades[key] = Cascade(model, key[1], key[0], self.max_tuples)
+        return self._cascades[key]
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {**state, "_scorers": {}} if "_scorers" in state else state
+        return {**state, "_cascades": {}} if "_cascades" in state else state
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
+        return hasattr(self, "_learnt")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -531,4 +809,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.required = self.targets is None
         return tags

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from stc._parallel import threaded
 from stc.formulas import with_data
-from stc.observations import Column, Observations, offsets_of, sum_at
+from stc.observations import Column, Observations, finite, offsets_of, sum_at
 
 # A table of all (value, class) pairs is worth its memory up to this size, or up to a few cells
 # for each entry counted into it.
@@ -44,29 +44,37 @@ class Corpus:
     support
         Number of items behind each entry of `mass`. It is what makes unlearning exact: an entry
         is gone when no item is left, whatever rounding has left of its mass.
-    class_mass, class_support
-        The marginal over no attribute at all: weight and number of the items of each class,
-        also of the items that had no value.
     """
 
     mass: sparse.csr_array
     support: NDArray[np.int64]
-    class_mass: NDArray[np.float64]
-    class_support: NDArray[np.int64]
 
     @classmethod
-    def empty(cls) -> Corpus:
+    def empty(cls, shape: tuple[int, int] = (0, 0)) -> Corpus:
         """The corpus of nothing."""
-        return cls(
-            sparse.csr_array((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
-        )
+        return cls(sparse.csr_array(shape), np.zeros(0, np.int64))
+
+    @property
+    def used_rows(self) -> NDArray[np.bool_]:
+        """Which features have entries."""
+        used: NDArray[np.bool_] = np.diff(self.mass.indptr) > 0
+        return used
+
+    @property
+    def used_classes(self) -> NDArray[np.bool_]:
+        """Which classes have entries."""
+        used: NDArray[np.bool_] = np.bincount(self.mass.indices, minlength=self.mass.shape[1]) > 0
+        return used
+
+    def class_mass(self) -> NDArray[np.float64]:
+        """Sum of each class."""
+        return sum_at(self.mass.indices, self.mass.data, self.mass.shape[1])
 
     @classmethod
     def of_entries(
         cls,
         columns: Sequence[Entries],
         features: Sequence[NDArray[Any]],
-        classes: Entries,
         shape: tuple[int, int],
     ) -> Corpus:
         """Join the columns' entries, given the feature number of each entry."""
@@ -80,11 +88,7 @@ class Corpus:
         if not (rows[1:] > rows[:-1]).all():
             order = np.argsort(rows)
             cols, mass, support = cols[order], mass[order], support[order]
-        class_mass, class_support = np.zeros(shape[1]), np.zeros(shape[1], np.int64)
-        class_mass[classes.classes] = classes.mass
-        class_support[classes.classes] = classes.support
-        table = sparse.csr_array((mass, cols, indptr), shape=shape)
-        return cls(table, support, class_mass, class_support)
+        return cls(sparse.csr_array((mass, cols, indptr), shape=shape), support)
 
     def reindexed(
         self, features: NDArray[Any], classes: NDArray[Any], shape: tuple[int, int]
@@ -94,8 +98,7 @@ class Corpus:
             return self._widened(shape)
         rows = np.repeat(features, np.diff(self.mass.indptr))
         entries = Entries(rows, classes[self.mass.indices], self.mass.data, self.support)
-        totals = Entries(classes, classes, self.class_mass, self.class_support)
-        return Corpus.of_entries([entries], [rows], totals, shape)
+        return Corpus.of_entries([entries], [rows], shape)
 
     def restricted(self, features: NDArray[np.bool_], classes: NDArray[np.bool_]) -> Corpus:
         """The corpus of these features and classes only; the others have no entries left."""
@@ -103,33 +106,22 @@ class Corpus:
         cols = (np.cumsum(classes) - 1)[self.mass.indices]
         shape = (int(np.count_nonzero(features)), int(np.count_nonzero(classes)))
         entries = Entries(rows, cols, self.mass.data, self.support)
-        kept = np.arange(shape[1])
-        totals = Entries(kept, kept, self.class_mass[classes], self.class_support[classes])
-        return Corpus.of_entries([entries], [rows], totals, shape)
+        return Corpus.of_entries([entries], [rows], shape)
 
     def _widened(self, shape: tuple[int, int]) -> Corpus:
         """The same entries with room for more features and classes after ours."""
         if self.mass.shape == shape:
             return self
-        rows, cols = shape[0] - self.mass.shape[0], shape[1] - self.mass.shape[1]
-        indptr = np.append(self.mass.indptr, np.full(rows, self.mass.indptr[-1]))
-        return Corpus(
-            sparse.csr_array((self.mass.data, self.mass.indices, indptr), shape=shape),
-            self.support,
-            np.append(self.class_mass, np.zeros(cols)),
-            np.append(self.class_support, np.zeros(cols, np.int64)),
-        )
+        more = np.full(shape[0] - self.mass.shape[0], self.mass.indptr[-1])
+        indptr = np.append(self.mass.indptr, more)
+        table = sparse.csr_array((self.mass.data, self.mass.indices, indptr), shape=shape)
+        return Corpus(table, self.support)
 
     def added(self, other: Corpus) -> Corpus:
         """The sum of two corpora over the same features and classes."""
         mass = self.mass + other.mass
         support = with_data(self.mass, self.support) + with_data(other.mass, other.support)
-        return Corpus(
-            mass,
-            support.data,
-            self.class_mass + other.class_mass,
-            self.class_support + other.class_support,
-        )
+        return Corpus(mass, support.data)
 
     def subtracted(self, other: Corpus) -> Corpus:
         """What is left without `other`, exactly: an entry whose items are all gone is gone.
@@ -143,27 +135,22 @@ class Corpus:
         mass, support = self.mass.data.copy(), self.support.copy()
         mass[places] -= other.mass.data
         support[places] -= other.support
-        class_mass = self.class_mass - other.class_mass
-        class_support = self.class_support - other.class_support
         wrong = _first_wrong(mass, support, self.mass.data)
         if wrong is not None:
             feature, class_ = divmod(int(_keys(self.mass)[wrong[0]]), self.mass.shape[1])
             raise NeverLearntError(wrong[1], feature, class_)
-        wrong = _first_wrong(class_mass, class_support, self.class_mass)
-        if wrong is not None:
-            raise NeverLearntError(wrong[1], None, wrong[0])
-        class_mass[class_support == 0] = 0.0
         kept = support > 0
-        # No class can have more mass in its entries than in its items.
-        entry_mass = sum_at(self.mass.indices[kept], mass[kept], len(class_mass))
-        crowded = np.flatnonzero(entry_mass - class_mass > _ROUNDING * self.class_mass)
-        if len(crowded):
-            raise NeverLearntError("were learnt with other values", None, int(crowded[0]))
         rows = np.repeat(np.arange(self.mass.shape[0]), np.diff(self.mass.indptr))[kept]
         entries = Entries(rows, self.mass.indices[kept], mass[kept], support[kept])
-        everything = np.arange(len(class_mass))
-        totals = Entries(everything, everything, class_mass, class_support)
-        return Corpus.of_entries([entries], [rows], totals, self.mass.shape)
+        return Corpus.of_entries([entries], [rows], self.mass.shape)
+
+    def crowded(self, items: NDArray[np.float64], before: NDArray[np.float64]) -> int | None:
+        """A class with more mass in its entries than in its items, which cannot be; None if none.
+
+        `items` is the mass of each class's items, `before` what it was, which tells rounding.
+        """
+        wrong = np.flatnonzero(self.class_mass() - items > _ROUNDING * before)
+        return int(wrong[0]) if len(wrong) else None
 
     def _places(self, other: Corpus) -> NDArray[Any]:
         """Where the entries of `other` stand among ours."""
@@ -219,7 +206,7 @@ class NeverLearntError(ValueError):
 
 
 def count_classes(target: Column, sample_weight: NDArray[np.float64]) -> Entries:
-    """Mass and support of each class over all items, with or without values."""
+    """Corpus of no attribute at all: mass and support of each class, items without values too."""
     classes = target.codes
     mass = sample_weight  # with one class an item; with several, a share of it for each
     if target.offsets is not None:
@@ -228,7 +215,7 @@ def count_classes(target: Column, sample_weight: NDArray[np.float64]) -> Entries
     support = np.bincount(classes, minlength=target.n_values)
     used = np.flatnonzero(support)
     totals = sum_at(classes, mass, target.n_values)
-    return Entries(used, used, totals[used], support[used])
+    return Entries(np.zeros_like(used), used, totals[used], support[used])
 
 
 def count_column(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
@@ -287,8 +274,8 @@ def _ones(table: sparse.csr_array) -> sparse.csr_array:
 
 def count(
     observed: Observations, target: Column, sample_weight: NDArray[np.float64]
-) -> tuple[list[Entries], Entries]:
-    """Corpus of each column, and of the classes alone, in the batch's own codes."""
+) -> list[Entries]:
+    """Corpus of each column, in the batch's own codes."""
     scale = _scale(sample_weight, observed.totals)
     # A mass may be tiny but not vanish, or its entry would be gone while its items are there.
     tiny = np.finfo(np.float64).tiny
@@ -297,12 +284,8 @@ def count(
         entries = count_column(column, target, scale)
         return entries._replace(mass=np.maximum(entries.mass, tiny))
 
-    per_column = threaded(
-        counted,
-        observed.columns,
-        worthwhile=observed.n_items >= _MANY_ITEMS,
-    )
-    return per_column, count_classes(target, sample_weight)
+    worthwhile = observed.n_items >= _MANY_ITEMS
+    return threaded(counted, observed.columns, worthwhile=worthwhile)
 
 
 def _scale(
@@ -311,9 +294,7 @@ def _scale(
     """What makes mass of a weight: sample weight / total of each item, or one number for all."""
     if sample_weight.strides == totals.strides == (0,) and totals[0] > 0:
         return float(sample_weight[0] / totals[0])  # one number stands for all already
-    if not np.isfinite(totals).all():
-        item = int(np.flatnonzero(~np.isfinite(totals))[0])
-        raise ValueError(f"item {item}: its weights add up to more than a number can hold")
+    finite(totals)
     scale = np.divide(sample_weight, totals, out=np.zeros(len(totals)), where=totals > 0)
     return float(scale[0]) if scale.min() == scale.max() else scale
 

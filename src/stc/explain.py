@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc.scoring import Contributions
-from stc.vocabulary import Feature, feature_name
+from stc.vocabulary import feature_name, tuple_name
 
 # Contributions that would round to 0 % are no reasons.
 _WORTH_NAMING = 0.005
@@ -28,6 +28,7 @@ class LocalExplanation:
     table
         One row a contribution, strongest first within each item: `item`, `attribute`, `value`,
         `contribution` (its addend in the score of the predicted class), `share` (of that score).
+        With several dimensions, `attribute` and `value` are lists, one of each for a dimension.
 
     Examples
     --------
@@ -49,24 +50,12 @@ class LocalExplanation:
         labels: NDArray[Any],
         probabilities: NDArray[Any],
         coverage: NDArray[Any],
-        contributions: Contributions,
-        features: list[Feature],
+        contributions: pl.DataFrame,
     ) -> LocalExplanation:
-        """Put contributions, by number of item and feature, into words."""
-        named = pl.DataFrame(
-            [features[feature] for feature in contributions.features.tolist()],
-            schema={"attribute": pl.String, "value": pl.String},
-            orient="row",
-        )
-        table = named.select(
-            pl.Series("item", contributions.items),
-            "attribute",
-            "value",
-            pl.Series("contribution", contributions.parts),
-        )
+        """Sort the contributions (item, attribute, value, contribution) and tell their shares."""
         share = pl.col("contribution") / pl.col("contribution").sum().over("item")
         order = {"item": False, "contribution": True, "attribute": False, "value": False}
-        table = table.with_columns(share=share).sort(
+        table = contributions.with_columns(share=share).sort(
             list(order), descending=list(order.values()), maintain_order=True
         )
         return cls(labels, probabilities, coverage, table)
@@ -109,10 +98,10 @@ class LocalExplanation:
         strongest = strongest.group_by("item", maintain_order=True).head(reasons)
         named: dict[int, list[str]] = {}
         for row in strongest.iter_rows(named=True):
-            words = f"{feature_name(row['attribute'], row['value'])} ({row['share']:.0%})"
+            words = f"{_feature(row['attribute'], row['value'])} ({row['share']:.0%})"
             named.setdefault(row["item"], []).append(words.replace("%", " %"))
         return [
-            f"{label}, {probability:.2f}: {_because(named.get(item, []), seen)}"
+            f"{_label(label)}, {probability:.2f}: {_because(named.get(item, []), seen)}"
             for item, (label, probability, seen) in enumerate(
                 zip(self.labels, self.probabilities, self.coverage, strict=True)
             )
@@ -120,6 +109,18 @@ class LocalExplanation:
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
+
+
+def _feature(attribute: Any, value: Any) -> str:
+    """A feature in words, of one dimension or of several."""
+    if isinstance(attribute, list):
+        return tuple_name(zip(attribute, value, strict=True))
+    return feature_name(attribute, value)
+
+
+def _label(label: Any) -> str:
+    """A class in words, of one target or of several."""
+    return ", ".join(map(str, label)) if isinstance(label, np.ndarray) else str(label)
 
 
 def _because(reasons: list[str], seen: float) -> str:

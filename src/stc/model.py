@@ -5,69 +5,124 @@ So a call that fails, at whatever point, leaves the estimator with the model it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stc.corpus import Corpus, Entries, NeverLearntError, count
+from stc.corpus import Corpus, Entries, NeverLearntError, count, count_classes
 from stc.observations import Column, Observations, run_starts
 from stc.schema import Schema
-from stc.vocabulary import Vocabulary, feature_name
+from stc.targets import Form
+from stc.tensor import Dimensions, Subset, Tuples, with_features
+from stc.vocabulary import Feature, Vocabulary, feature_name, tuple_name
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Schema, vocabulary, classes and corpus of a classifier.
+    """What was learnt: the corpora of the sets of dimensions that the policy uses.
 
     Attributes
     ----------
     schema
         The attributes of the items.
-    vocabulary
-        Feature (attribute, value) <-> row of the corpus.
+    dimensions
+        How they are grouped.
+    policy
+        The sets of dimensions to score an item by, first ones first; the last is the empty one.
+    form
+        The form of y.
     classes
-        Class of each column of the corpus, sorted.
+        Class of each column of the corpora, sorted.
     declared
         Which classes were announced by the caller and so stay even without items.
-    corpus
-        The numbers.
+    vocabulary
+        Feature (attribute, value) <-> number: the row in the corpus of a single dimension.
+    tuples
+        For each set of several dimensions: tuple of features <-> row of its corpus.
+    corpora
+        The numbers, for each set of the policy. That of the empty set has one row: all items.
     """
 
     schema: Schema
+    dimensions: Dimensions
+    policy: tuple[Subset, ...]
+    form: Form
     classes: NDArray[Any]
-    vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    declared: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    corpus: Corpus = field(default_factory=Corpus.empty)
+    declared: NDArray[np.bool_]
+    vocabulary: Vocabulary
+    tuples: Mapping[Subset, Tuples]
+    corpora: Mapping[Subset, Corpus]
 
     @classmethod
-    def blank(cls, observed: Observations) -> Model:
+    def blank(
+        cls,
+        observed: Observations,
+        dimensions: Dimensions | None = None,
+        policy: tuple[Subset, ...] | None = None,
+        form: Form | None = None,
+    ) -> Model:
         """A model of such items that has learnt nothing yet."""
-        return cls(Schema.of(observed), np.zeros(0))
+        dimensions = dimensions or Dimensions()
+        policy = policy or (dimensions.whole, ())
+        return cls(
+            Schema.of(observed),
+            dimensions,
+            policy,
+            form or Form(),
+            classes=np.zeros(0),
+            declared=np.zeros(0, dtype=bool),
+            vocabulary=Vocabulary(),
+            tuples={subset: Tuples.empty(len(subset)) for subset in policy if len(subset) > 1},
+            corpora={subset: Corpus.empty((int(not subset), 0)) for subset in policy},
+        )
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of features and of classes."""
-        return self.vocabulary.size, len(self.classes)
+    def class_mass(self) -> NDArray[np.float64]:
+        """Weight of the items of each class."""
+        return self.corpora[()].class_mass()
 
     @property
     def frequencies(self) -> NDArray[np.float64]:
         """Share of each class among all items."""
-        mass = self.corpus.class_mass
+        mass = self.class_mass
         total = mass.sum()
         return mass / total if total else np.full(len(mass), 1 / max(len(mass), 1))
+
+    def index(self, subset: Subset) -> Vocabulary | Tuples:
+        """Which row of the corpus of a set belongs to which feature."""
+        return self.vocabulary if len(subset) == 1 else self.tuples[subset]
+
+    def located(self, observed: Observations, subset: Subset) -> Observations:
+        """A batch as a set sees it, ready for that set's index."""
+        view = self.dimensions.view(observed, subset)
+        if len(subset) == 1:
+            return view
+        features = [self.vocabulary.locate(column) for column in observed.columns]
+        lookups = self.dimensions.lookups(observed, subset, features)
+        return replace(view, columns=(with_features(view.columns[0], lookups),))
 
     def declaring(self, declared: NDArray[Any]) -> Model:
         """The model with these classes in it, learnt or not."""
         classes = union_of_classes(self.classes, declared)
-        places = np.searchsorted(classes, self.classes)
-        corpus = self.corpus.reindexed(
-            np.arange(self.vocabulary.size), places, (self.vocabulary.size, len(classes))
-        )
         return replace(
-            self, classes=classes, corpus=corpus, declared=self._declared(classes, declared)
+            self,
+            classes=classes,
+            corpora=self._reclassed(classes),
+            declared=self._declared(classes, declared),
         )
+
+    def _reclassed(self, classes: NDArray[Any]) -> dict[Subset, Corpus]:
+        """The corpora with more classes."""
+        places = np.searchsorted(classes, self.classes)
+        return {
+            subset: corpus.reindexed(
+                np.arange(corpus.mass.shape[0]), places, (corpus.mass.shape[0], len(classes))
+            )
+            for subset, corpus in self.corpora.items()
+        }
 
     def _declared(
         self, classes: NDArray[Any], more: NDArray[Any] | None = None
@@ -80,51 +135,80 @@ class Model:
     ) -> Model:
         """The model after these items, too."""
         schema = self.schema.with_batch(Schema.of(observed))
-        observed, target, sample_weight = _weighted(observed, target, sample_weight)
-        per_column, per_class = count(observed, target, sample_weight)
-        used = [entries.codes[run_starts(entries.codes)] for entries in per_column]
-        vocabulary, lookups = self.vocabulary.extended(observed.columns, used)
-        features = [
-            lookup[entries.codes] for lookup, entries in zip(lookups, per_column, strict=True)
-        ]
-        new_classes = np.asarray(target.values)[per_class.classes]
+        self.dimensions.refuse_more(schema)
+        batch = _Batch.of(self, *weighted(observed, target, sample_weight))
+        vocabulary, lookups = self.vocabulary.extended(batch.observed.columns, batch.used())
+        new_classes = np.asarray(target.values)[batch.counted[()][0].classes]
         classes = union_of_classes(self.classes, new_classes)
-        shape = (vocabulary.size, len(classes))
-        delta = _delta(per_column, features, per_class, _places(classes, target), shape)
-        corpus = delta
-        if len(self.classes):
-            before = np.searchsorted(classes, self.classes)
-            corpus = self.corpus.reindexed(np.arange(self.vocabulary.size), before, shape)
-            corpus = corpus.added(delta)
-        return Model(schema, classes, vocabulary, self._declared(classes), corpus)
+        before = np.searchsorted(classes, self.classes)
+        places = _places(classes, target)
+        tuples, corpora = {}, {}
+        for subset, corpus in self.corpora.items():
+            size, features = (vocabulary.size if subset else 1), lookups
+            if len(subset) > 1:
+                rows = batch.tuples(subset, lookups)
+                tuples[subset], numbers = self.tuples[subset].extended(rows)
+                size, features = tuples[subset].size, [numbers]
+            shape = (size, len(classes))
+            corpora[subset] = batch.delta(subset, places, features, shape)
+            if len(self.classes):
+                old = corpus.reindexed(np.arange(corpus.mass.shape[0]), before, shape)
+                corpora[subset] = old.added(corpora[subset])
+        return replace(
+            self,
+            schema=schema,
+            classes=classes,
+            declared=self._declared(classes),
+            vocabulary=vocabulary,
+            tuples=tuples,
+            corpora=corpora,
+        )
 
     def unlearnt(
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """The model as if these items had never been learnt; what is gone leaves no trace."""
         numbers = np.flatnonzero(sample_weight)  # as the caller counts the items
-        observed, target, sample_weight = _weighted(observed, target, sample_weight)
-        self._refuse_unknown(observed, target, numbers)
-        per_column, per_class = count(observed, target, sample_weight)
-        features = [
-            self.vocabulary.locate(column)[entries.codes]
-            for column, entries in zip(observed.columns, per_column, strict=True)
-        ]
-        delta = _delta(per_column, features, per_class, _places(self.classes, target), self.shape)
-        try:
-            return replace(self, corpus=self.corpus.subtracted(delta)).compacted()
-        except NeverLearntError as error:
-            raise NeverLearntError(f"cannot unlearn: {self._described(error)}") from None
+        batch = _Batch.of(self, *weighted(observed, target, sample_weight))
+        self._refuse_unknown_classes(batch.target, numbers)
+        lookups = [self.vocabulary.locate(column) for column in batch.observed.columns]
+        places = _places(self.classes, target)
+        corpora = {}
+        for subset, corpus in self.corpora.items():
+            features = lookups
+            if len(subset) > 1:
+                rows = batch.tuples(subset, lookups)
+                features = [self.tuples[subset].find(rows)]
+                self._refuse_unknown_tuples(batch, subset, rows, features[0], numbers)
+            else:
+                self._refuse_unknown_values(batch, subset, lookups, numbers)
+            delta = batch.delta(subset, places, features, corpus.mass.shape)
+            try:
+                corpora[subset] = corpus.subtracted(delta)
+            except NeverLearntError as error:
+                raise NeverLearntError(self._described(subset, error)) from None
+        self._refuse_crowded(corpora)
+        return replace(self, corpora=corpora).compacted()
 
-    def _described(self, error: NeverLearntError) -> str:
+    def _described(self, subset: Subset, error: NeverLearntError) -> str:
         label = f"class {shown(self.classes[error.class_])}"
-        if error.feature is None:
-            return f"items of {label} {error}"
-        return f"{feature_name(*self.vocabulary.features()[error.feature])} and {label} {error}"
+        if error.feature is None or not subset:
+            reason = str(error).replace(" together", "")
+            return f"cannot unlearn: items of {label} {reason}"
+        what = self.feature_name(subset, error.feature)
+        return f"cannot unlearn: {what} and {label} {error}"
 
-    def _refuse_unknown(
-        self, observed: Observations, target: Column, numbers: NDArray[Any]
-    ) -> None:
+    def features(self, subset: Subset, numbers: NDArray[Any]) -> list[tuple[Feature, ...]]:
+        """The (attribute, value) pairs, one per dimension of the set, of these of its rows."""
+        single = self.vocabulary.features()
+        rows = numbers[:, None] if len(subset) == 1 else self.tuples[subset].rows[numbers]
+        return [tuple(single[feature] for feature in row) for row in rows.tolist()]
+
+    def feature_name(self, subset: Subset, number: int) -> str:
+        """A row of the corpus of a set in words."""
+        return tuple_name(self.features(subset, np.array([number]))[0])
+
+    def _refuse_unknown_classes(self, target: Column, numbers: NDArray[Any]) -> None:
         items, codes, _ = target.entries()
         unknown = ~np.isin(np.asarray(target.values)[codes], self.classes)
         if unknown.any():
@@ -133,9 +217,18 @@ class Model:
             raise NeverLearntError(
                 f"cannot unlearn: item {numbers[items[first]]} has class {label}, never learnt"
             )
-        for column in observed.columns:
+
+    def _refuse_unknown_values(
+        self,
+        batch: _Batch,
+        subset: Subset,
+        lookups: list[NDArray[np.int64]],
+        numbers: NDArray[Any],
+    ) -> None:
+        for place in batch.places(subset):
+            column = batch.observed.columns[place]
             items, codes, _ = column.entries()
-            unseen = self.vocabulary.locate(column)[codes] == self.vocabulary.size
+            unseen = lookups[place][codes] == self.vocabulary.size
             if unseen.any():
                 first = int(np.flatnonzero(unseen)[0])
                 value = column.values[codes[first]]  # type: ignore[index]
@@ -144,34 +237,104 @@ class Model:
                     f"{feature_name(column.attribute, value)}, never learnt"
                 )
 
+    def _refuse_unknown_tuples(
+        self,
+        batch: _Batch,
+        subset: Subset,
+        rows: NDArray[np.int64],
+        found: NDArray[np.int64],
+        numbers: NDArray[Any],
+    ) -> None:
+        if not (found == self.tuples[subset].size).any():
+            return
+        unseen = int(np.flatnonzero(found == self.tuples[subset].size)[0])
+        items, codes, _ = batch.views[subset].columns[0].entries()
+        item = int(items[np.argmax(codes == batch.rows(subset)[0][unseen])])
+        unknown = rows[unseen] == self.vocabulary.size
+        dimension = self.dimensions.names[subset[int(np.argmax(unknown))]]
+        what = f"a value of {dimension!r}" if unknown.any() else "a combination of values"
+        raise NeverLearntError(f"cannot unlearn: item {numbers[item]} has {what}, never learnt")
+
+    def _refuse_crowded(self, corpora: Mapping[Subset, Corpus]) -> None:
+        """No class can have more mass in its entries than in its items."""
+        for subset, corpus in corpora.items():
+            wrong = corpus.crowded(corpora[()].class_mass(), self.class_mass) if subset else None
+            if wrong is not None:
+                raise NeverLearntError(
+                    f"cannot unlearn: items of class {shown(self.classes[wrong])} "
+                    "were learnt with other values"
+                )
+
     def compacted(self) -> Model:
         """The model without the features and classes that no item is left of."""
-        classes = (self.corpus.class_support > 0) | self.declared
-        features = np.diff(self.corpus.mass.indptr) > 0
+        classes = self.corpora[()].used_classes | self.declared
+        used = {subset: corpus.used_rows for subset, corpus in self.corpora.items()}
+        used[()] = np.ones(1, dtype=bool)
+        tuples = {subset: known.subset(used[subset]) for subset, known in self.tuples.items()}
+        features = np.zeros(self.vocabulary.size, dtype=bool)
         if not self.vocabulary.index:
             features[:] = True  # the columns of a sparse matrix keep their places
+        for subset in self.corpora:
+            if len(subset) > 1:
+                features[tuples[subset].rows] = True
+            elif subset:
+                features |= used[subset]
+        used.update({subset: features for subset in self.corpora if len(subset) == 1})
+        numbers = np.cumsum(features) - 1
         return replace(
             self,
             classes=self.classes[classes],
             vocabulary=self.vocabulary.subset(features),
             declared=self.declared[classes],
-            corpus=self.corpus.restricted(features, classes),
+            tuples={subset: known.renumbered(numbers) for subset, known in tuples.items()},
+            corpora={
+                subset: corpus.restricted(used[subset], classes)
+                for subset, corpus in self.corpora.items()
+            },
         )
 
     def merged(self, other: Model) -> Model:
         """The model that would have learnt what both have."""
         schema = self.schema.joined(other.schema, "the other model")
+        self.form.admit(other.form, "the other model")
+        self._refuse_other_sets(other)
         vocabulary, theirs = self._vocabulary_with(other)
         classes = union_of_classes(self.classes, other.classes)
-        shape = (vocabulary.size, len(classes))
-        mine = self.corpus.reindexed(
-            np.arange(self.vocabulary.size), np.searchsorted(classes, self.classes), shape
+        mine = np.searchsorted(classes, self.classes)
+        places = np.searchsorted(classes, other.classes)
+        tuples, corpora = {}, {}
+        for subset, corpus in self.corpora.items():
+            size, rows = (vocabulary.size, theirs) if subset else (1, np.zeros(1, dtype=np.int64))
+            if len(subset) > 1:
+                known = other.tuples[subset].renumbered(theirs)
+                tuples[subset], rows = self.tuples[subset].extended(known.rows)
+                size = tuples[subset].size
+            shape = (size, len(classes))
+            ours = corpus.reindexed(np.arange(corpus.mass.shape[0]), mine, shape)
+            corpora[subset] = ours.added(other.corpora[subset].reindexed(rows, places, shape))
+        return replace(
+            self,
+            schema=schema,
+            classes=classes,
+            declared=self._declared(classes, other.classes[other.declared]),
+            vocabulary=vocabulary,
+            tuples=tuples,
+            corpora=corpora,
         )
-        corpus = mine.added(
-            other.corpus.reindexed(theirs, np.searchsorted(classes, other.classes), shape)
-        )
-        declared = self._declared(classes, other.classes[other.declared])
-        return Model(schema, classes, vocabulary, declared, corpus)
+
+    def _refuse_other_sets(self, other: Model) -> None:
+        if self.dimensions != other.dimensions:
+            raise ValueError(
+                f"the other model has the dimensions {list(other.dimensions.names)}, "
+                f"this one {list(self.dimensions.names)}: they cannot be merged"
+            )
+        for subset in self.corpora:
+            if subset not in other.corpora:
+                names = list(self.dimensions.named(subset))
+                raise ValueError(
+                    f"the other model's policy does not use the set {names}; to merge them, "
+                    "fit it with this model's policy_"
+                )
 
     def _vocabulary_with(self, other: Model) -> tuple[Vocabulary, NDArray[np.int64]]:
         """Our vocabulary and theirs in one, and where their features are in it."""
@@ -189,19 +352,112 @@ class Model:
         return vocabulary, places
 
 
+@dataclass(frozen=True)
+class _Batch:
+    """Items seen and counted by each set of a model, in the batch's own codes."""
+
+    dimensions: Dimensions
+    observed: Observations
+    target: Column
+    views: dict[Subset, Observations]
+    counted: dict[Subset, list[Entries]]
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        observed: Observations,
+        target: Column,
+        sample_weight: NDArray[np.float64],
+    ) -> _Batch:
+        views = {s: model.dimensions.view(observed, s) for s in model.corpora if s}
+        counted = {s: count(view, target, sample_weight) for s, view in views.items()}
+        counted[()] = [count_classes(target, sample_weight)]
+        return cls(model.dimensions, observed, target, views, counted)
+
+    def places(self, subset: Subset) -> list[int]:
+        """The columns that a set of one dimension reads."""
+        return [k for d in subset for k in self.dimensions.places(self.observed, d)]
+
+    def used(self) -> list[NDArray[np.int64]]:
+        """For each column the codes that some set has counted."""
+        used: list[list[NDArray[np.int64]]] = [[] for _ in self.observed.columns]
+        for subset in self.views:
+            if len(subset) > 1:
+                found = self.dimensions.codes(self.observed, subset, self.rows(subset)[1])
+            else:
+                each = [entries.codes for entries in self.counted[subset]]
+                codes = [own[run_starts(own)] for own in each]
+                found = dict(zip(self.places(subset), codes, strict=True))
+            for place, own in found.items():
+                used[place].append(own)
+        return [_union(codes) for codes in used]
+
+    def rows(self, subset: Subset) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The tuples that a set of several dimensions has counted: their codes, and what of."""
+        counted = self.counted[subset][0].codes
+        codes = counted[run_starts(counted)]
+        values: Any = self.views[subset].columns[0].values
+        return codes, values[codes]
+
+    def tuples(self, subset: Subset, features: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The tuples that a set has counted as rows of features, given those of each column."""
+        lookups = self.dimensions.lookups(self.observed, subset, features)
+        rows = self.rows(subset)[1]
+        return np.column_stack([lookup[rows[:, k]] for k, lookup in enumerate(lookups)])
+
+    def delta(
+        self,
+        subset: Subset,
+        classes: NDArray[Any],
+        features: list[NDArray[np.int64]],
+        shape: tuple[int, int],
+    ) -> Corpus:
+        """Corpus of the batch for a set, given where classes and features belong.
+
+        `features` has the row for each code of each column, or for each tuple counted.
+        """
+        per_column = self.counted[subset]
+        columns = [entries._replace(classes=classes[entries.classes]) for entries in per_column]
+        if not subset:
+            return Corpus.of_entries(columns, [columns[0].codes], shape)
+        if len(subset) > 1:
+            lookup = np.zeros(self.views[subset].columns[0].n_values, dtype=np.int64)
+            lookup[self.rows(subset)[0]] = features[0]
+            return Corpus.of_entries(columns, [lookup[columns[0].codes]], shape)
+        own = [features[k] for k in self.places(subset)]
+        rows = [lookup[entries.codes] for lookup, entries in zip(own, columns, strict=True)]
+        return Corpus.of_entries(columns, rows, shape)
+
+
+def _union(codes: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Sorted codes of all; each of them is sorted already."""
+    if len(codes) == 1:
+        return codes[0]
+    return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *codes]))
+
+
 def union_of_classes(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
     """Sorted classes of both, refusing to mix types that NumPy would silently convert."""
     if not len(ours):
         return np.unique(theirs)
     if not len(theirs):
         return ours
-    kinds = [_kind(ours), _kind(theirs)]
-    if kinds[0] != kinds[1]:
-        raise ValueError(
-            f"the classes learnt so far are {kinds[0]} (such as {shown(ours[0])}), "
-            f"these are {kinds[1]} (such as {shown(theirs[0])})"
-        )
+    for mine, other in zip(_components(ours), _components(theirs), strict=True):
+        kinds = [_kind(mine), _kind(other)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(
+                f"the classes learnt so far are {kinds[0]} (such as {shown(mine[0])}), "
+                f"these are {kinds[1]} (such as {shown(other[0])})"
+            )
     return np.union1d(ours, theirs)
+
+
+def _components(classes: NDArray[Any]) -> list[NDArray[Any]]:
+    """The classes, or the labels of each target in classes that are tuples."""
+    if not isinstance(classes[0], tuple):
+        return [classes]
+    return [np.array(labels) for labels in zip(*classes, strict=True)]
 
 
 def shown(label: Any) -> str:
@@ -217,7 +473,7 @@ def _kind(classes: NDArray[Any]) -> str:
     return names.get(kind, f"of dtype {classes.dtype}")
 
 
-def _weighted(
+def weighted(
     observed: Observations, target: Column, sample_weight: NDArray[np.float64]
 ) -> tuple[Observations, Column, NDArray[np.float64]]:
     """Only the items that weigh something: weight zero is absence."""
@@ -227,19 +483,6 @@ def _weighted(
     if not keep.any():
         raise ValueError("sample_weight is zero for every item: nothing to learn from")
     return observed.select(keep), target.select(keep), sample_weight[keep]
-
-
-def _delta(
-    per_column: list[Entries],
-    features: list[NDArray[Any]],
-    per_class: Entries,
-    places: NDArray[Any],
-    shape: tuple[int, int],
-) -> Corpus:
-    """Corpus of a batch whose entries' features and classes have been given their places."""
-    columns = [entries._replace(classes=places[entries.classes]) for entries in per_column]
-    totals = per_class._replace(classes=places[per_class.classes])
-    return Corpus.of_entries(columns, features, totals, shape)
 
 
 def _places(classes: NDArray[Any], target: Column) -> NDArray[Any]:

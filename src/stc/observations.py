@@ -17,6 +17,8 @@ from scipy import sparse
 
 Kind = Literal["table", "counts", "documents"]
 Missing = Literal["ignore", "category"]
+# (weights or None, codes, offsets): the runs of codes of a batch of items.
+Part = tuple[NDArray[np.float64] | None, NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -62,14 +64,16 @@ class Column:
         """Weight of each item's values in this column; one number if it is the same for all."""
         if self.offsets is None and self.complete:
             return 1.0
-        if self.offsets is None:
-            present: NDArray[np.float64] = np.not_equal(self.codes, self.n_values).astype(
-                np.float64
-            )
-            return present
-        if self.weights is None:
-            return np.diff(self.offsets).astype(np.float64)
+        if self.offsets is None or self.weights is None:
+            return self.lengths().astype(np.float64)
         return sum_by_item(self.weights, self.offsets)
+
+    def lengths(self) -> NDArray[Any]:
+        """Number of each item's values."""
+        if self.offsets is not None:
+            return np.diff(self.offsets)
+        present: NDArray[np.bool_] = np.not_equal(self.codes, self.n_values)
+        return present
 
     def matrix(self) -> sparse.csr_array:
         """The weights as a matrix, items x values."""
@@ -168,6 +172,30 @@ def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+def finite(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The totals, refusing those that are beyond the range of a number."""
+    if not np.isfinite(totals).all():
+        item = int(np.flatnonzero(~np.isfinite(totals))[0])
+        raise ValueError(f"item {item}: its weights add up to more than a number can hold")
+    return totals
+
+
+def side_by_side(parts: Sequence[Part]) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    """The runs of several parts (weights or None, codes, offsets), one after the other per item."""
+    offsets = offsets_of(np.sum([np.diff(own) for _, _, own in parts], axis=0))
+    codes = np.empty(offsets[-1], dtype=np.result_type(*(own.dtype for _, own, _ in parts)))
+    weights = np.ones(offsets[-1])
+    free = offsets[:-1].copy()  # where each item's next entry goes
+    for own_weights, own_codes, own in parts:
+        lengths = np.diff(own)
+        places = np.arange(len(own_codes)) + np.repeat(free - own[:-1], lengths)
+        codes[places] = own_codes
+        if own_weights is not None:
+            weights[places] = own_weights
+        free += lengths
+    return weights, codes, offsets
 
 
 def run_starts(keys: NDArray[Any]) -> NDArray[Any]:

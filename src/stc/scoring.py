@@ -12,8 +12,12 @@ from scipy import sparse
 from stc import formulas
 from stc._parallel import threaded
 from stc.formulas import Floats
-from stc.observations import Column, Observations, offsets_of, sum_by_item
+from stc.observations import Column, Observations, Part, side_by_side, sum_by_item
+from stc.tensor import Tuples
 from stc.vocabulary import Vocabulary
+
+# What knows the row of each feature.
+Index = Vocabulary | Tuples
 
 # Weights are laid out densely (which is fastest) up to this many cells, half a gigabyte.
 _DENSE_CELLS = 1 << 26
@@ -32,15 +36,12 @@ class Contributions(NamedTuple):
     parts: Floats
 
 
-Block = tuple[Floats | None, NDArray[Any], NDArray[Any]]
-
-
 class Scorer:
     """Scores items with one set of weights.
 
     Parameters
     ----------
-    vocabulary
+    index
         Turns the values of items into rows of the weights.
     log_weights
         `ln W_ij`, a row per feature, a column per class.
@@ -48,8 +49,8 @@ class Scorer:
         The p of `x_j^p`.
     """
 
-    def __init__(self, vocabulary: Vocabulary, log_weights: sparse.csr_array, power: float) -> None:
-        self.vocabulary = vocabulary
+    def __init__(self, index: Index, log_weights: sparse.csr_array, power: float) -> None:
+        self.index = index
         self.power = power
         weights, self._within_range = formulas.weights(log_weights)
         self._logarithms = _padded(log_weights)
@@ -104,7 +105,7 @@ class Scorer:
         return Contributions(items[kept], features[kept], parts[kept])
 
     def _lookups(self, observed: Observations) -> list[NDArray[np.int32]]:
-        return [self.vocabulary.locate(c).astype(np.int32) for c in observed.columns]
+        return [self.index.locate(c).astype(np.int32) for c in observed.columns]
 
 
 def _padded(table: sparse.csr_array) -> sparse.csr_array:
@@ -114,12 +115,12 @@ def _padded(table: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array((table.data, table.indices, indptr), shape=shape)
 
 
-def seen_share(vocabulary: Vocabulary, observed: Observations, learnt: NDArray[np.bool_]) -> Floats:
+def seen_share(index: Index, observed: Observations, learnt: NDArray[np.bool_]) -> Floats:
     """Share of each item's weight that lies in features the corpus has."""
     learnt = np.append(learnt, False)
     seen = np.zeros(observed.n_items)
     for column in observed.columns:
-        known = learnt[vocabulary.locate(column)]
+        known = learnt[index.locate(column)]
         if column.offsets is None:
             seen += known[column.codes]
             continue
@@ -142,7 +143,7 @@ def _bounds(observed: Observations, n_classes: int) -> list[tuple[int, int]]:
 
 def _shares(
     observed: Observations, lookups: list[NDArray[np.int32]], start: int, stop: int
-) -> Block:
+) -> Part:
     """The items from start to stop as (`x_j`, features, offsets).
 
     Where all values of an item weigh the same, which no score can tell, `x_j` is None.
@@ -159,9 +160,7 @@ def _nonzero(totals: Floats) -> Floats:
     return np.where(totals > 0, totals, 1.0)
 
 
-def _block(
-    observed: Observations, lookups: list[NDArray[np.int32]], start: int, stop: int
-) -> Block:
+def _block(observed: Observations, lookups: list[NDArray[np.int32]], start: int, stop: int) -> Part:
     """The items from start to stop as (weights or None, features, offsets)."""
     columns = observed.columns
     if len(columns) == 1 and columns[0].offsets is not None:
@@ -175,7 +174,7 @@ def _block(
     return _mixed_block(columns, lookups, start, stop)
 
 
-def _ragged_block(column: Column, lookup: NDArray[np.int32], start: int, stop: int) -> Block:
+def _ragged_block(column: Column, lookup: NDArray[np.int32], start: int, stop: int) -> Part:
     assert column.offsets is not None
     first, last = int(column.offsets[start]), int(column.offsets[stop])
     weights = None if column.weights is None else column.weights[first:last]
@@ -186,24 +185,13 @@ def _ragged_block(column: Column, lookup: NDArray[np.int32], start: int, stop: i
 
 def _mixed_block(
     columns: tuple[Column, ...], lookups: list[NDArray[np.int32]], start: int, stop: int
-) -> Block:
+) -> Part:
     """Columns of one and of several values side by side in each item's row."""
-    parts: list[Block] = []
+    parts: list[Part] = []
     for column, lookup in zip(columns, lookups, strict=True):
         if column.offsets is None:
             offsets = np.arange(stop - start + 1)
             parts.append((None, lookup[column.codes[start:stop]], offsets))
         else:
             parts.append(_ragged_block(column, lookup, start, stop))
-    offsets = offsets_of(np.sum([np.diff(own) for _, _, own in parts], axis=0))
-    features = np.empty(offsets[-1], dtype=np.int32)
-    weights = np.ones(offsets[-1])
-    free = offsets[:-1].copy()  # where each row's next entry goes
-    for own_weights, own_features, own in parts:
-        lengths = np.diff(own)
-        places = np.arange(len(own_features)) + np.repeat(free - own[:-1], lengths)
-        features[places] = own_features
-        if own_weights is not None:
-            weights[places] = own_weights
-        free += lengths
-    return weights, features, offsets
+    return side_by_side(parts)

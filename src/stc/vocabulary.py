@@ -100,3 +100,8 @@ def feature_name(attribute: str | None, value: str | None) -> str:
     if attribute is None:
         return "(missing)" if value is None else value
     return f"{attribute} is missing" if value is None else f"{attribute}={value}"
+
+
+def tuple_name(features: Iterable[Feature]) -> str:
+    """A feature of several dimensions in words: `legs=4 & hair=1`."""
+    return " & ".join(feature_name(attribute, value) for attribute, value in features)

@@ -1,6 +1,13 @@
 """Encode: anything a user has -> Observations, and labels -> a Column of classes."""
 
 from stc.encode.containers import encode
-from stc.encode.target import encode_sample_weight, encode_target
+from stc.encode.split import split_targets
+from stc.encode.target import encode_sample_weight, encode_target, encode_targets
 
-__all__ = ["encode", "encode_sample_weight", "encode_target"]
+__all__ = [
+    "encode",
+    "encode_sample_weight",
+    "encode_target",
+    "encode_targets",
+    "split_targets",
+]

@@ -1,37 +1,188 @@
-"""The target -> a Column whose values are the classes, in the dtype they came in."""
+"""The target -> a Column whose values are the classes, in the dtype they came in, and its form."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils import column_or_1d
 
 from stc.encode.cells import as_weights, check_weights
 from stc.encode.pandas import strings_of
 from stc.encode.scalars import code_series
 from stc.observations import Column, offsets_of, sum_by_item
+from stc.product import crossed
+from stc.targets import Form, Target
 from stc.values import is_missing
 
+# What the labels of an item may come in.
+_BAGS = (list, tuple, set, frozenset, np.ndarray)
 
-def encode_target(y: Any) -> Column:
-    """Encode labels, or a distribution over classes per item (a list of dicts).
+
+def encode_target(y: Any) -> Target:
+    """Encode labels, distributions, label sets, indicators, or several columns of labels.
 
     The values of the column are the distinct classes, sorted; the weights of an item sum to 1.
     """
+    if sparse.issparse(y):
+        return _encode_indicator(y.tocsr())
+    y = _plain(y)
+    if isinstance(y, _Columns):
+        return _encode_table(y)
+    kinds = _kinds(y)
+    if any(issubclass(kind, Mapping) for kind in kinds):
+        return Target(_encode_distributions(list(y)), Form())
+    if any(issubclass(kind, _BAGS) for kind in kinds):
+        rows = _zero_one_rows(y)
+        return _encode_sets(list(y)) if rows is None else _encode_indicator(rows)
+    return Target(_encode_labels(y), Form())
+
+
+def encode_targets(columns: Mapping[str, Any]) -> Target:
+    """Encode named targets: one on its own, or several jointly."""
+    if len(columns) == 1:
+        ((name, y),) = columns.items()
+        target = encode_target(list(y) if isinstance(y, list) else y)
+        return replace(target, form=replace(target.form, names=(name,)))
+    return _encode_joint(list(columns.values()), tuple(columns))
+
+
+class _Columns(NamedTuple):
+    """y with several columns."""
+
+    names: tuple[str, ...]
+    columns: list[Any]
+
+
+def _plain(y: Any) -> Any:
+    """A frame or a 2-D array of several columns as columns; a Series of objects as a list."""
+    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame) and frame.shape[1] > 1:
+        names = tuple(map(str, frame.columns))
+        return _Columns(names, [frame[:, k].to_native() for k in range(frame.shape[1])])
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series) and series.dtype in (nw.Object, nw.List, nw.Array):
+        labels = series.to_list()
+        return labels if any(isinstance(own, (*_BAGS, Mapping)) for own in labels) else y
+    array = hasattr(y, "__array__") and getattr(y, "ndim", 1) == 2
+    if array and y.shape[1] > 1:
+        y = np.asarray(y)
+        return _Columns((), [y[:, k] for k in range(y.shape[1])])
+    return y
+
+
+def _kinds(y: Any) -> set[type]:
+    """Types of the labels, where they may be more than labels."""
     objects = getattr(y, "dtype", None) == np.dtype(object)  # not so for a column of strings
-    if isinstance(y, (list, tuple)) or objects:
-        kinds = set(map(type, y))
-        if any(issubclass(kind, Mapping) for kind in kinds):
-            return _encode_distributions(list(y))
-    labels = _as_labels(y)
-    classes, codes = factorize_labels(labels)
+    return set(map(type, y)) if isinstance(y, (list, tuple)) or objects else set()
+
+
+def _encode_labels(y: Any) -> Column:
+    classes, codes = factorize_labels(_as_labels(y))
     return Column(None, classes, len(classes), codes, complete=True)  # type: ignore[arg-type]
+
+
+# --- several targets ------------------------------------------------------------------------
+
+
+def _encode_table(y: _Columns) -> Target:
+    """An indicator if there are only zeros and ones, as scikit-learn has it; else joint targets."""
+    arrays = [np.asarray(column) for column in y.columns]
+    if all(array.dtype.kind in "biuf" and np.isin(array, (0, 1)).all() for array in arrays):
+        return _encode_indicator(sparse.csr_array(np.column_stack(arrays)), y.names)
+    return _encode_joint(y.columns, y.names)
+
+
+def _encode_joint(columns: Sequence[Any], names: tuple[str, ...]) -> Target:
+    """The product of each item's distributions over the targets; classes are tuples."""
+    encoded = [encode_target(column).column for column in columns]
+    joint = crossed(encoded)
+    rows: Any = joint.values
+    labels = [_scalars(np.asarray(column.values)) for column in encoded]
+    classes = np.empty(len(rows), dtype=object)
+    classes[:] = [tuple(own[k] for own, k in zip(labels, row, strict=True)) for row in rows]
+    if joint.offsets is not None and joint.weights is None:
+        lengths = np.diff(joint.offsets)
+        joint = replace(joint, weights=np.repeat(1 / np.maximum(lengths, 1), lengths))
+    dtypes = tuple(np.asarray(column.values).dtype for column in encoded)
+    form = Form("joint", names, dtypes, len(columns))
+    return Target(replace(joint, values=classes), form)  # type: ignore[arg-type]
+
+
+def _scalars(labels: NDArray[Any]) -> list[Any]:
+    """Labels as Python has them; but times as NumPy does, which loses nothing."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+
+
+# --- several labels -------------------------------------------------------------------------
+
+
+def _zero_one_rows(y: Any) -> sparse.csr_array | None:
+    """Nested rows of only 0 and 1, two columns or more, which scikit-learn takes as indicator."""
+    width = len(y[0]) if isinstance(y[0], (list, tuple, np.ndarray)) else 0
+    if width < 2 or not all(isinstance(row, (list, tuple, np.ndarray)) for row in y):
+        return None
+    if any(len(row) != width for row in y):
+        return None
+    flat = list(chain.from_iterable(y))
+    if not all(isinstance(x, (bool, int, np.bool_, np.integer)) and 0 <= x <= 1 for x in flat):
+        return None
+    return sparse.csr_array(np.asarray(flat, dtype=np.int64).reshape(-1, width))
+
+
+def _encode_indicator(y: Any, names: tuple[str, ...] = ()) -> Target:
+    y = sparse.csr_array(y)  # a new one: the caller's stays as it is
+    y.eliminate_zeros()
+    if not np.isin(y.data, (0, 1)).all():
+        item = int(np.repeat(np.arange(y.shape[0]), np.diff(y.indptr))[~np.isin(y.data, (0, 1))][0])
+        raise ValueError(f"y, item {item}: a sparse y is an indicator of labels, only 0 and 1")
+    if not y.nnz:
+        raise ValueError("y: no item has a label, every entry of the indicator is 0")
+    y.sort_indices()
+    lengths = np.diff(y.indptr)
+    weights = np.repeat(1 / np.maximum(lengths, 1), lengths)
+    width = y.shape[1]
+    column = Column(None, np.arange(width), width, y.indices, y.indptr, weights)  # type: ignore[arg-type]
+    return Target(column, Form("indicator", names, (np.dtype(np.int64),), width))
+
+
+def _encode_sets(y: list[Any]) -> Target:
+    sets = []
+    for item, labels in enumerate(y):
+        if not isinstance(labels, _BAGS):
+            what = "nothing" if is_missing(labels) else type(labels).__name__
+            raise ValueError(
+                f"y, item {item}: expected a set of labels like the others, got {what}"
+            )
+        distinct = list(dict.fromkeys(labels))
+        if not distinct:
+            raise ValueError(
+                f"y, item {item}: the set of labels is empty; leave the item out, or give it a "
+                "label of its own, such as 'none'"
+            )
+        sets.append(distinct)
+    lengths = np.array([len(labels) for labels in sets], dtype=np.int64)
+    classes, codes = factorize_labels(_narrowed(_objects(list(chain.from_iterable(sets)))))
+    weights = np.repeat(1 / lengths, lengths)
+    column = Column(None, classes, len(classes), codes, offsets_of(lengths), weights)  # type: ignore[arg-type]
+    container = next((kind for kind in _BAGS[:-1] if isinstance(y[0], kind)), list)
+    return Target(column, Form("sets", (), (classes.dtype,), 1, container))
+
+
+def _objects(labels: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+# --- one label ------------------------------------------------------------------------------
 
 
 def encode_sample_weight(sample_weight: Any, n_items: int) -> NDArray[np.float64]:
@@ -141,9 +292,7 @@ def _encode_distributions(y: list[Any]) -> Column:
         item = int(np.flatnonzero(totals == 0)[0])
         raise ValueError(f"y, item {item}: the weights of its classes are all zero")
     kept = flat > 0
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    classes, codes = factorize_labels(_narrowed(array))
+    classes, codes = factorize_labels(_narrowed(_objects(labels)))
     offsets = offsets_of(np.bincount(items[kept], minlength=len(y)))
     weights = (flat / totals[items])[kept]
     return Column(None, classes, len(classes), codes[kept], offsets, weights)  # type: ignore[arg-type]

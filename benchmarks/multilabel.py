@@ -1,0 +1,195 @@
+"""Several labels: `python benchmarks/multilabel.py [--only NAME ...] [--repeats 5] [--json OUT]`.
+
+Micro-F1, macro-F1 and seconds of fit + predict, beside one classifier per label (OneVsRest), on the
+same sparse counts and the same indicator matrix. See README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import data
+import harness
+import numpy as np
+from harness import Figure, Result, Runs, alternate
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import MultinomialNB
+
+from stc import SparseTensorClassifier
+from stc.encode.documents import TOKEN_PATTERN
+
+LOADERS: dict[str, Callable[[], data.Labelled]] = {
+    "modapte": partial(data.load_modapte, TOKEN_PATTERN),
+    "enron": data.load_enron,
+    "emotions": data.load_emotions,
+    "slashdot": data.load_slashdot,
+}
+WITH_BAR = {"modapte", "enron", "emotions"}
+OURS: dict[str, dict[str, float]] = {"stc": {}, "stc, power 1/3": {"power": 1 / 3}}
+BAYES, LOGISTIC = "OvR MultinomialNB", "OvR LogisticRegression"
+PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One row of the table of scores."""
+
+    group: str
+    model: str
+    micro_f1: float
+    macro_f1: float
+    labels_per_item: float
+    runs: list[float]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what follows from the runs."""
+        return {"seconds": median(self.runs)}
+
+
+def fit_predict(part: data.Labelled, make: Callable[[], Any]) -> tuple[Any, Any]:
+    """Return a new model learnt from train, and the labels that it predicts for test."""
+    model = make().fit(part.train, part.y_train)
+    return model, model.predict(part.test)
+
+
+def scored(group: str, name: str, part: data.Labelled, runs: Runs) -> Score:
+    """Return the scores of what the last run predicted."""
+    model, predicted = runs.value
+    f1 = partial(f1_score, part.y_test, predicted, zero_division=0)
+    threshold = getattr(model, "label_threshold_", None)
+    return Score(
+        group,
+        name,
+        float(f1(average="micro")),
+        float(f1(average="macro")),
+        float(predicted.sum(axis=1).mean()),
+        runs.seconds,
+        extra={} if threshold is None else {"label_threshold": np.asarray(threshold).tolist()},
+    )
+
+
+def measure(group: str, repeats: int) -> tuple[list[Score], list[Figure], list[Result]]:
+    """Run all models on one data set; logistic regression once, the others in turns."""
+    part = LOADERS[group]()
+    makers = [partial(SparseTensorClassifier, **given) for given in OURS.values()]
+    pairs = alternate(
+        f"{group}, {BAYES}",
+        partial(fit_predict, part, lambda: OneVsRestClassifier(MultinomialNB())),
+        *(partial(fit_predict, part, make) for make in makers),
+        repeats=repeats,
+        keep=True,
+    )
+    logistic = Runs(keep=True)
+    logistic.run(
+        partial(
+            fit_predict,
+            part,
+            lambda: OneVsRestClassifier(LogisticRegression(max_iter=1000)),
+        )
+    )
+    harness.progress(f"{group}, {LOGISTIC}: {harness.show(logistic.seconds[0])}")
+    bayes = scored(group, BAYES, part, pairs[0][0])
+    ours = [scored(group, name, part, mine) for name, (_, mine) in zip(OURS, pairs, strict=True)]
+    figures = [
+        Figure(
+            group,
+            f"{group}, {score.model}",
+            "micro-F1, OvR MNB as bar",
+            score.micro_f1,
+            [score.micro_f1],
+            ">",
+            bayes.micro_f1,
+        )
+        for score in ours
+        if group in WITH_BAR
+    ]
+    size = f"{part.train.shape[0]:,} + {part.test.shape[0]:,} items, {part.y_test.shape[1]} labels"
+    results = [
+        Result(
+            group,
+            f"{name}, {group}: {size}",
+            BAYES,
+            mine.seconds,
+            theirs.seconds,
+            1.0 if group == "modapte" else None,
+        )
+        for name, (theirs, mine) in zip(OURS, pairs, strict=True)
+    ]
+    return [*ours, bayes, scored(group, LOGISTIC, part, logistic)], figures, results
+
+
+def table_of_scores(scores: list[Score]) -> str:
+    """Return the scores as aligned text."""
+    head = ["data", "model", "micro-F1", "macro-F1", "labels an item", "fit + predict"]
+    rows = [
+        [
+            score.group,
+            score.model,
+            f"{score.micro_f1:.4f}",
+            f"{score.macro_f1:.4f}",
+            f"{score.labels_per_item:.2f}",
+            harness.show(median(score.runs)),
+        ]
+        for score in scores
+    ]
+    return harness.layout(head, rows, numbers=range(2, 6))
+
+
+def parse() -> argparse.Namespace:
+    """Return the command line, parsed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=list(LOADERS), metavar="NAME", help=f"of {', '.join(LOADERS)}"
+    )
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each (default 5)")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write every run to this file")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure on the chosen data sets, print the tables, write the JSON."""
+    arguments = parse()
+    groups = [name for name in LOADERS if not arguments.only or name in arguments.only]
+    try:
+        for name in groups:
+            data.multilabel_files(name)
+    except data.DataMissingError as error:
+        print(error, file=sys.stderr)
+        return 2
+    harness.warn_if_busy()
+    # OneVsRest warns of every label that train has none of.
+    warnings.filterwarnings("ignore", message="Label .* is present in all training examples")
+    scores: list[Score] = []
+    figures: list[Figure] = []
+    results: list[Result] = []
+    for name in groups:
+        measured = measure(name, arguments.repeats)
+        scores += measured[0]
+        figures += measured[1]
+        results += measured[2]
+    for text in (
+        table_of_scores(scores),
+        harness.table_of_figures(figures),
+        harness.table(results),
+    ):
+        print(text, end="\n\n")
+    if arguments.json:
+        harness.write_json(arguments.json, [*scores, *figures, *results], PACKAGES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+"""Learning a policy: `python benchmarks/policies.py [--only NAME ...] [--repeats 3] [--json OUT]`.
+
+How long it takes, what is left out, and how well the learnt policy predicts. The bars are those the
+project has set itself. See README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import data
+import harness
+import numpy as np
+import polars as pl
+from harness import Figure, Runs
+from sklearn.model_selection import StratifiedKFold
+
+from stc import SparseTensorClassifier, load_zoo
+
+SEEDS = 10
+LEARN = 70  # animals; the 31 others are for the test
+NOISE = ("n1", "n2")
+CATEGORIES = 5  # of noise
+REPLACED = 0.2  # share of the animals whose legs are drawn at random, in the second variant
+CLASSICAL = {"power": 1.0, "balance": 0.0, "entropy": 0.0}
+HYPERPARAMETERS: dict[str, dict[str, float]] = {"classical": CLASSICAL, "default": {}}
+PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars"]
+
+
+def learner(**hyperparameters: float) -> SparseTensorClassifier:
+    """Return a model that learns its policy, a dimension for each attribute."""
+    return SparseTensorClassifier(**hyperparameters, dimensions="each", policy="learn")
+
+
+def written(policy: list[list[str]]) -> str:
+    """Return a policy on one line: `f1+f2 > f1 > []`."""
+    return " > ".join("+".join(dimensions) or "[]" for dimensions in policy)
+
+
+def most_common(policies: list[str]) -> str:
+    """Return the policies learnt and how often, in words."""
+    counts = Counter(policies).most_common()
+    shown = "; ".join(f"{policy} ({count})" for policy, count in counts[:3])
+    rest = len(counts) - 3
+    return f"learnt {shown}" + (f"; {rest} others" if rest > 0 else "")
+
+
+def noisy_zoo(seed: int, replaced: float) -> tuple[list[dict[str, Any]], data.Labels]:
+    """Return the animals as records of f1 (traits), f2 (legs and noise), n1 and n2 (noise)."""
+    X, y = load_zoo()
+    rng = np.random.default_rng(seed)
+    traits = [name for name in X.columns if name != "legs"]
+    kinds = sorted(set(X["legs"]))
+    items = []
+    for row in X.iter_rows(named=True):
+        drawn = [f"noise {k}" for k in rng.integers(CATEGORIES, size=1 + len(NOISE))]
+        legs = kinds[rng.integers(len(kinds))] if rng.random() < replaced else row["legs"]
+        items.append(
+            {
+                "f1": [name for name in traits if row[name]],
+                "f2": [f"{legs} legs", drawn[0]],
+                **dict(zip(NOISE, drawn[1:], strict=True)),
+            }
+        )
+    return items, y.to_numpy()
+
+
+def zoo(repeats: int) -> list[Figure]:
+    """Measure Zoo with noise: learnt from 70 animals, tested on the 31 others."""
+    figures = []
+    for work, replaced in (
+        ("Zoo, f2 = legs and a noise value", 0.0),
+        (f"Zoo, legs at random for {REPLACED:.0%}", REPLACED),
+    ):
+        runs, policies, scores = Runs(keep=True), [], []
+        for seed in range(SEEDS):
+            items, y = noisy_zoo(seed, replaced)
+            order = np.random.default_rng(seed).permutation(len(items))
+            known, others = order[:LEARN], order[LEARN:]
+            X_known, X_others = ([items[k] for k in part] for part in (known, others))
+            for _ in range(repeats):
+                runs.run(lambda X=X_known, y=y[known]: learner().fit(X, y))
+            policies.append(runs.value.policy_)
+            scores.append(float(np.mean(runs.value.predict(X_others) == y[others])))
+        without = [
+            float(not any(noise in dimensions for dimensions in policy for noise in NOISE))
+            for policy in policies
+        ]
+        lines = [written(policy) for policy in policies]
+        harness.progress(f"{work}: {lines}")
+        figures += [
+            Figure(
+                "zoo",
+                work,
+                "fit",
+                median(runs.seconds),
+                runs.seconds,
+                "<",
+                0.2,
+                "s",
+                note=f"{most_common(lines)}; {repeats} fits of each of {SEEDS} seeds",
+                extra={"policies": lines},
+            ),
+            Figure("zoo", work, "n1, n2 left out", sum(without), [sum(without)], ">=", 9, "seeds"),
+            Figure("zoo", work, "accuracy on 31", mean(scores), scores, ">=", 0.9),
+        ]
+    return figures
+
+
+def folds_of(
+    X: pl.DataFrame, y: data.Labels, seed: int, **hyperparameters: float
+) -> tuple[list[float], list[str], list[float]]:
+    """Return accuracy, policy and seconds of fit of each of 5 folds."""
+    runs, policies, scores = Runs(keep=True), [], []
+    with warnings.catch_warnings():  # one class of Nursery has two members
+        warnings.filterwarnings("ignore", message="The least populated class")
+        splits = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(X, y))
+    for train, test in splits:
+        runs.run(lambda X=X[train], y=y[train]: learner(**hyperparameters).fit(X, y))
+        policies.append(written(runs.value.policy_))
+        scores.append(float(np.mean(runs.value.predict(X[test]) == y[test])))
+    return scores, policies, runs.seconds
+
+
+def car(repeats: int) -> list[Figure]:
+    """Measure the accuracy on Car over 5 folds, shuffled with seed 0 and with 4 others."""
+    X, y = data.load_table("car")
+    figures = []
+    for name, hyperparameters in HYPERPARAMETERS.items():
+        work = f"Car, 5 folds, {name}"
+        means, policies, scores, seconds = [], [], [], []
+        for seed in range(5):
+            accuracies, learnt, took = folds_of(X, y, seed, **hyperparameters)
+            means.append(mean(accuracies))
+            scores.append(accuracies)
+            policies += learnt
+            seconds += took
+            harness.progress(f"{work}, seed {seed}: accuracy {means[-1]:.4f}")
+        figures += [
+            Figure(
+                "car",
+                work,
+                "accuracy, seed 0; 5 seeds",
+                means[0],
+                means,
+                ">=",
+                0.93 if name == "classical" else None,
+                note=most_common(policies),
+                extra={"folds": scores, "policies": policies},
+            ),
+            Figure("car", work, "fit", median(seconds), seconds, unit="s"),
+        ]
+    return figures
+
+
+def nursery(repeats: int) -> list[Figure]:
+    """Measure the fit of Nursery, and the accuracy over 5 folds."""
+    X, y = data.load_table("nursery")
+    figures = []
+    for name, hyperparameters in HYPERPARAMETERS.items():
+        work = f"Nursery, {len(X):,} x {X.width}, {name}"
+        runs = Runs(keep=True)
+        for repeat in range(1, repeats + 1):
+            seconds = runs.run(lambda given=hyperparameters: learner(**given).fit(X, y))
+            harness.progress(f"{work}: {repeat}/{repeats}: {harness.show(seconds)}")
+        policy = written(runs.value.policy_)
+        figures.append(
+            Figure(
+                "nursery",
+                work,
+                "fit",
+                median(runs.seconds),
+                runs.seconds,
+                "<",
+                10.0,
+                "s",
+                note=f"learnt {policy}",
+                extra={"policy": policy, "values": runs.value.policy_values_.to_dicts()},
+            )
+        )
+        scores, policies, _ = folds_of(X, y, 0, **hyperparameters)
+        figures.append(
+            Figure(
+                "nursery",
+                f"Nursery, 5 folds, {name}",
+                "accuracy",
+                mean(scores),
+                scores,
+                note=most_common(policies),
+                extra={"policies": policies},
+            )
+        )
+    return figures
+
+
+GROUPS: dict[str, Callable[[int], list[Figure]]] = {"zoo": zoo, "car": car, "nursery": nursery}
+NEED_DATA = {"car", "nursery"}
+
+
+def parse() -> argparse.Namespace:
+    """Return the command line, parsed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=list(GROUPS), metavar="NAME", help=f"of {', '.join(GROUPS)}"
+    )
+    parser.add_argument("--repeats", type=int, default=3, help="fits of each (default 3)")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write every run to this file")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure the chosen groups, print the table, write the JSON."""
+    arguments = parse()
+    groups = [name for name in GROUPS if not arguments.only or name in arguments.only]
+    try:
+        for name in NEED_DATA.intersection(groups):
+            data.table_file(name)
+    except data.DataMissingError as error:
+        print(f"{error}\nWithout it, this can be measured: --only zoo", file=sys.stderr)
+        return 2
+    harness.warn_if_busy()
+    figures = []
+    for name in groups:
+        figures += GROUPS[name](arguments.repeats)
+    print(harness.table_of_figures(figures))
+    if arguments.json:
+        harness.write_json(arguments.json, figures, PACKAGES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""Several labels an item: how probable, beside the most probable one, is enough for each label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stc.formulas import Floats
+from stc.model import Model, union_of_classes
+from stc.observations import Column, Observations, sum_at
+from stc.policy import Cascade, Hyper
+
+# The thresholds there are to choose from.
+_THRESHOLDS = np.geomspace(1e-4, 1.0, 161)
+# Without any evidence.
+_DEFAULT = 0.5
+_FOLDS = 5
+# A label is judged by its own items and by so many like those of all labels.
+_BORROWED = 1.0
+# Steps to the best F1; it gets there in a handful.
+_STEPS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """How thresholds did on items held out; it adds up over batches and models.
+
+    Attributes
+    ----------
+    classes
+        The labels.
+    right, chosen
+        Weight of the items that a threshold gives a label, rightly and at all; labels x thresholds.
+    true
+        Weight of the items that have a label.
+    """
+
+    classes: NDArray[Any]
+    right: Floats
+    chosen: Floats
+    true: Floats
+
+    @classmethod
+    def none(cls) -> Evidence:
+        """Nothing was tried yet."""
+        nothing = np.zeros((0, len(_THRESHOLDS)))
+        return cls(np.zeros(0), nothing, nothing, np.zeros(0))
+
+    @classmethod
+    def of(
+        cls, classes: NDArray[Any], probabilities: Floats, target: Column, weight: Floats
+    ) -> Evidence:
+        """Try all thresholds on these probabilities; the codes of the target name the classes."""
+        # A label's bin is the highest threshold that it reaches; 0: not even the lowest.
+        bins = np.searchsorted(_THRESHOLDS, ratios(probabilities), side="right")
+        shape = (len(classes), len(_THRESHOLDS) + 1)
+        bins += np.arange(shape[0]) * shape[1]
+        items, codes, _ = target.entries()
+        every = np.broadcast_to(weight[:, None], bins.shape).ravel()
+        chosen = sum_at(bins.ravel(), every, shape[0] * shape[1]).reshape(shape)
+        right = sum_at(bins[items, codes], weight[items], shape[0] * shape[1]).reshape(shape)
+        return cls(classes, _reached(right), _reached(chosen), right.sum(axis=1))
+
+    def __add__(self, other: Evidence) -> Evidence:
+        classes = union_of_classes(self.classes, other.classes)
+        right, chosen = np.zeros((2, len(classes), len(_THRESHOLDS)))
+        true = np.zeros(len(classes))
+        for part in (self, other):
+            places = np.searchsorted(classes, part.classes)
+            right[places] += part.right
+            chosen[places] += part.chosen
+            true[places] += part.true
+        return Evidence(classes, right, chosen, true)
+
+    def thresholds(self, classes: NDArray[Any]) -> Floats:
+        """The thresholds of these labels that together give the highest micro-F1.
+
+        That is `2 right / (chosen + true)` over all labels. For a share `F1 / 2` of right ones that
+        a chosen one must pay, each label has its own best threshold; they give a higher F1, until
+        none does.
+        """
+        total = self.true.sum()
+        if not total:
+            return np.full(len(classes), _DEFAULT)
+        share = _BORROWED / total
+        right = self.right + share * self.right.sum(axis=0)
+        chosen = self.chosen + share * self.chosen.sum(axis=0)
+        true = (1 + share * len(self.true)) * total
+        half, best = 0.0, np.zeros(len(self.true), dtype=np.intp)
+        every = np.arange(len(best))
+        for _ in range(_STEPS):
+            best = np.argmax(right - half * chosen, axis=1)
+            better = right[every, best].sum() / (chosen[every, best].sum() + true)
+            if better <= half:
+                break
+            half = better
+        found = np.full(len(classes), _DEFAULT)
+        known = np.isin(classes, self.classes)
+        found[known] = _THRESHOLDS[best[np.searchsorted(self.classes, classes[known])]]
+        return found
+
+
+def _reached(bins: Floats) -> Floats:
+    """Sum of each threshold's bin and all above."""
+    return np.cumsum(bins[:, ::-1], axis=1)[:, ::-1][:, 1:]
+
+
+def ratios(probabilities: Floats) -> Floats:
+    """Each label's probability over the highest of the item."""
+    return np.asarray(probabilities / probabilities.max(axis=1, keepdims=True))
+
+
+def each_alone(probabilities: Floats, thresholds: Floats | float) -> Floats:
+    """Probability of each label on its own, as scikit-learn wants it of an indicator.
+
+    It rises with the label's share and is above one half where the label is predicted.
+    """
+    ratio = ratios(probabilities)
+    alone = ratio / (ratio + thresholds)
+    enough = np.nextafter(0.5, 1.0)
+    alone = np.where(ratio >= thresholds, np.maximum(alone, enough), np.minimum(alone, 0.5))
+    return np.asarray(np.maximum(alone, np.finfo(np.float64).tiny))
+
+
+def cross_fitted(
+    model: Model,
+    observed: Observations,
+    target: Column,
+    sample_weight: NDArray[np.float64],
+    hyper: Hyper,
+    max_tuples: int,
+) -> Evidence:
+    """Evidence of items that are about to be learnt, each judged by a model without it.
+
+    That is `model`, as it was before, and the other folds of these items.
+    """
+    found = Evidence.none()
+    folds = min(_FOLDS, observed.n_items)
+    if folds < 2:
+        return found
+    fold = np.random.default_rng(0).permutation(observed.n_items) % folds
+    for number in range(folds):
+        held = fold == number
+        batch: tuple[Any, ...] = observed.select(~held), target.select(~held), sample_weight[~held]
+        own = target.select(held)
+        learnt = model.learnt(*batch).declaring(np.asarray(own.values))
+        proba = Cascade(learnt, learnt.policy, hyper, max_tuples).probabilities(
+            observed.select(held)
+        )
+        places = np.searchsorted(learnt.classes, np.asarray(own.values))
+        own = replace(own, codes=places[own.codes])
+        found += Evidence.of(learnt.classes, proba, own, sample_weight[held])
+    return found

@@ -1,0 +1,176 @@
+"""Policies: which sets of dimensions an item is scored by, one after the other until one can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stc import formulas
+from stc.formulas import Floats
+from stc.model import Model
+from stc.observations import Observations
+from stc.scoring import Contributions, Scorer, seen_share
+from stc.tensor import Dimensions, Subset
+
+# Tuples of the items that are scored at a time.
+_BLOCK_TUPLES = 1 << 21
+
+Policy = tuple[Subset, ...]
+
+
+class Hyper(NamedTuple):
+    """The three hyper-parameters."""
+
+    power: float
+    balance: float
+    entropy: float
+
+
+def read_policy(given: Sequence[Sequence[str]], dimensions: Dimensions, where: str) -> Policy:
+    """Sets of dimensions by name -> by number, closed by the empty set."""
+    policy: list[Subset] = []
+    for names in given:
+        if isinstance(names, str):
+            raise ValueError(
+                f"{where} holds {names!r}; it is a list of lists of dimensions, [[{names!r}], []]"
+            )
+        subset = tuple(sorted(dimensions.numbers(names, where)))
+        if len(set(subset)) < len(subset):
+            raise ValueError(f"{where} names a dimension twice in the set {list(names)}")
+        if subset in policy:
+            raise ValueError(f"{where} has the set {list(names)} twice")
+        policy.append(subset)
+    if () in policy[:-1]:
+        raise ValueError(f"{where} goes on after []; the class frequencies answer every item")
+    return tuple(policy) if policy and not policy[-1] else (*policy, ())
+
+
+class Cascade:
+    """Scores items by the first set of a policy that can: the next gets those left at zero.
+
+    Parameters
+    ----------
+    model
+        What was learnt.
+    policy
+        Sets that the model has, the empty one last.
+    hyper
+        Power, balance and entropy.
+    max_tuples
+        The most tuples that one item may have.
+    """
+
+    def __init__(self, model: Model, policy: Policy, hyper: Hyper, max_tuples: int) -> None:
+        self.model = model
+        self.policy = policy
+        self.hyper = hyper
+        self.max_tuples = max_tuples
+        self._scorers: dict[Subset, Scorer] = {}
+
+    def scorer(self, subset: Subset) -> Scorer:
+        """The weights of a set, computed when they are first asked for."""
+        if subset not in self._scorers:
+            log_W = formulas.log_weights(self.model.corpora[subset].mass, *self.hyper)
+            index = self.model.index(subset)
+            self._scorers[subset] = Scorer(index, log_W, self.hyper.power)
+        return self._scorers[subset]
+
+    def map(
+        self, observed: Observations, function: Callable[[Floats], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Apply `function` to the scores `U_i` (items x classes) of each block, and join."""
+        if len(self.policy) == 2 and len(self.policy[0]) == 1:
+            subset = self.policy[0]
+            return self.scorer(subset).map(self.model.located(observed, subset), function)
+        parts = [function(self._scores(block)[0]) for block in self._blocks(observed)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def probabilities(self, observed: Observations) -> Floats:
+        """`X_i` of each item."""
+        frequencies, power = self.model.frequencies, self.hyper.power
+        return self.map(observed, lambda U: formulas.probabilities(U, power, frequencies))
+
+    def log_probabilities(self, observed: Observations) -> Floats:
+        """`ln X_i` of each item."""
+        frequencies, power = self.model.frequencies, self.hyper.power
+        return self.map(observed, lambda U: formulas.log_probabilities(U, power, frequencies))
+
+    def most_probable(self, observed: Observations) -> NDArray[np.intp]:
+        """`argmax_i X_i` of each item."""
+        frequencies = self.model.frequencies
+        return self.map(observed, lambda U: formulas.most_probable(U, frequencies))
+
+    def answered(self, observed: Observations) -> NDArray[np.int64]:
+        """Place in the policy of the set that answers each item."""
+        return np.concatenate([self._scores(block)[1] for block in self._blocks(observed)])
+
+    def _scores(self, observed: Observations) -> tuple[Floats, NDArray[np.int64]]:
+        """Scores of each item, and the place of the set they come from."""
+        U = np.zeros((observed.n_items, len(self.model.classes)))
+        used = np.full(observed.n_items, len(self.policy) - 1)
+        left = np.arange(observed.n_items)
+        for place, subset in enumerate(self.policy[:-1]):
+            located = self.model.located(observed, subset)
+            own = self.scorer(subset).map(located, _itself)
+            scored: NDArray[np.bool_] = np.asarray(own.any(axis=1))
+            U[left[scored]], used[left[scored]] = own[scored], place
+            left = left[~scored]
+            if not len(left):
+                break
+            observed = observed.select(~scored)
+        return U, used
+
+    def _blocks(self, observed: Observations) -> Iterator[Observations]:
+        """Cut the items into blocks of bounded numbers of tuples."""
+        tuples = np.ones(observed.n_items)
+        for subset in self.policy:
+            if len(subset) > 1:
+                needed = self.model.dimensions.sizes(observed, subset)
+                self._refuse_large(needed, subset)
+                np.maximum(tuples, needed, out=tuples)
+        number = (np.cumsum(tuples) // _BLOCK_TUPLES).astype(np.int64)
+        if number[-1] == number[0]:
+            yield observed
+            return
+        for block in np.unique(number):
+            yield observed.select(number == block)
+
+    def _refuse_large(self, needed: Floats, subset: Subset) -> None:
+        if needed.max() > self.max_tuples:
+            item = int(np.argmax(needed))
+            names = ", ".join(map(repr, self.model.dimensions.named(subset)))
+            raise ValueError(
+                f"item {item} would have {needed[item]:,.0f} tuples in the product of the "
+                f"dimensions {names}, more than max_tuples={self.max_tuples:,}"
+            )
+
+    def contributions(
+        self, observed: Observations, classes: NDArray[Any]
+    ) -> Iterator[tuple[Subset, Contributions]]:
+        """What each feature adds to the score of one class an item, by the set that answers."""
+        used = self.answered(observed)
+        for place in np.unique(used[used < len(self.policy) - 1]).tolist():
+            subset, items = self.policy[place], np.flatnonzero(used == place)
+            located = self.model.located(observed.select(used == place), subset)
+            found = self.scorer(subset).contributions(located, classes[items])
+            yield subset, found._replace(items=items[found.items])
+
+    def coverage(self, observed: Observations) -> Floats:
+        """Share of each item known to the first set that knows any of it."""
+        return np.concatenate([self._coverage(block) for block in self._blocks(observed)])
+
+    def _coverage(self, observed: Observations) -> Floats:
+        seen = np.zeros(observed.n_items)
+        for subset in self.policy[:-1]:
+            located = self.model.located(observed, subset)
+            learnt = self.model.corpora[subset].used_rows
+            own = seen_share(self.model.index(subset), located, learnt)
+            np.copyto(seen, own, where=seen == 0)
+        return seen
+
+
+def _itself(U: Floats) -> Floats:
+    return U
