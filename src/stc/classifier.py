@@ -704,10 +704,9 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         model = before.model
         self._refuse_large(model, batch.observed)
         parts = batch.observed, batch.target.column, batch.sample_weight
-        evidence = before.evidence
+        model, evidence = model.learnt(*parts), before.evidence
         if model.form.multilabel and self.label_threshold is None:
             evidence += cross_fitted(model, *weighted(*parts), self._hyper(), self.max_tuples)
-        model = model.learnt(*parts)
         warned = before.warned or self._warned_of_measurements(batch.observed)
         self._become(Learnt(model, before.values, evidence, warned))
 

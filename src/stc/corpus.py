@@ -258,7 +258,8 @@ def _count_product(column: Column, target: Column, scale: NDArray[np.float64] | 
     scales = np.broadcast_to(scale, column.n_items)[classes.indices]
     scaled = with_data(classes, classes.data * scales)
     factors = [(scaled, values), (_ones(classes), _ones(values))]
-    mass, support = threaded(lambda pair: pair[0] @ pair[1], factors)
+    many = values.nnz >= _MANY_ITEMS
+    mass, support = threaded(lambda pair: pair[0] @ pair[1], factors, worthwhile=many)
     # The two have the same entries in the same order: grouping the one by value groups the other.
     order = with_data(mass, np.arange(mass.nnz)).tocsc()
     codes = np.repeat(np.arange(column.n_values), np.diff(order.indptr))

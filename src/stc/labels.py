@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stc.corpus import NeverLearntError
 from stc.formulas import Floats
 from stc.model import Model, union_of_classes
 from stc.observations import Column, Observations, sum_at
@@ -17,7 +18,7 @@ from stc.policy import Cascade, Hyper
 _THRESHOLDS = np.geomspace(1e-4, 1.0, 161)
 # Without any evidence.
 _DEFAULT = 0.5
-_FOLDS = 5
+_FOLDS = 10
 # A label is judged by its own items and by so many like those of all labels.
 _BORROWED = 1.0
 # Steps to the best F1; it gets there in a handful.
@@ -133,24 +134,21 @@ def cross_fitted(
     hyper: Hyper,
     max_tuples: int,
 ) -> Evidence:
-    """Evidence of items that are about to be learnt, each judged by a model without it.
-
-    That is `model`, as it was before, and the other folds of these items.
-    """
+    """Evidence of items that the model has learnt, each judged by the model without its fold."""
     found = Evidence.none()
     folds = min(_FOLDS, observed.n_items)
     if folds < 2:
         return found
     fold = np.random.default_rng(0).permutation(observed.n_items) % folds
+    places = np.searchsorted(model.classes, np.asarray(target.values))
     for number in range(folds):
         held = fold == number
-        batch: tuple[Any, ...] = observed.select(~held), target.select(~held), sample_weight[~held]
-        own = target.select(held)
-        learnt = model.learnt(*batch).declaring(np.asarray(own.values))
-        proba = Cascade(learnt, learnt.policy, hyper, max_tuples).probabilities(
-            observed.select(held)
-        )
-        places = np.searchsorted(learnt.classes, np.asarray(own.values))
+        items, own, weight = observed.select(held), target.select(held), sample_weight[held]
+        try:
+            others = model.without(items, own, weight)
+        except NeverLearntError:
+            continue  # weights so far apart that rounding has eaten the lighter ones
+        proba = Cascade(others, others.policy, hyper, max_tuples).probabilities(items)
         own = replace(own, codes=places[own.codes])
-        found += Evidence.of(learnt.classes, proba, own, sample_weight[held])
+        found += Evidence.of(model.classes, proba, own, weight)
     return found

@@ -168,6 +168,12 @@ class Model:
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """The model as if these items had never been learnt; what is gone leaves no trace."""
+        return self.without(observed, target, sample_weight).compacted()
+
+    def without(
+        self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
+    ) -> Model:
+        """The same, but features and classes that no item is left of keep their places."""
         numbers = np.flatnonzero(sample_weight)  # as the caller counts the items
         batch = _Batch.of(self, *weighted(observed, target, sample_weight))
         self._refuse_unknown_classes(batch.target, numbers)
@@ -188,7 +194,7 @@ class Model:
             except NeverLearntError as error:
                 raise NeverLearntError(self._described(subset, error)) from None
         self._refuse_crowded(corpora)
-        return replace(self, corpora=corpora).compacted()
+        return replace(self, corpora=corpora)
 
     def _described(self, subset: Subset, error: NeverLearntError) -> str:
         label = f"class {shown(self.classes[error.class_])}"
