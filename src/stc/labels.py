@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
+from scipy.special import expit, logit
 
 from stc.corpus import NeverLearntError
 from stc.formulas import Floats
@@ -14,8 +16,10 @@ from stc.model import Model, union_of_classes
 from stc.observations import Column, Observations, sum_at
 from stc.policy import Cascade, Hyper
 
-# The thresholds there are to choose from.
-_THRESHOLDS = np.geomspace(1e-4, 1.0, 161)
+# The thresholds there are to choose from: evenly spaced in the logarithm of their odds, and 1.
+_THRESHOLDS = np.append(expit(np.linspace(logit(1e-4), logit(0.999), 240)), 1.0)
+# Neighbours vouch for each other, so far (in steps): the best of many is else the luckiest.
+_NEIGHBOURS = 2.0
 # Without any evidence.
 _DEFAULT = 0.5
 _FOLDS = 10
@@ -87,8 +91,8 @@ class Evidence:
         if not total:
             return np.full(len(classes), _DEFAULT)
         share = _BORROWED / total
-        right = self.right + share * self.right.sum(axis=0)
-        chosen = self.chosen + share * self.chosen.sum(axis=0)
+        right = _smooth(self.right + share * self.right.sum(axis=0))
+        chosen = _smooth(self.chosen + share * self.chosen.sum(axis=0))
         true = (1 + share * len(self.true)) * total
         half, best = 0.0, np.zeros(len(self.true), dtype=np.intp)
         every = np.arange(len(best))
@@ -107,6 +111,11 @@ class Evidence:
 def _reached(bins: Floats) -> Floats:
     """Sum of each threshold's bin and all above."""
     return np.cumsum(bins[:, ::-1], axis=1)[:, ::-1][:, 1:]
+
+
+def _smooth(table: Floats) -> Floats:
+    """Each threshold as its neighbours see it."""
+    return np.asarray(gaussian_filter1d(table, _NEIGHBOURS, axis=1, mode="nearest"))
 
 
 def ratios(probabilities: Floats) -> Floats:
