@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -356,8 +355,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         model = self._fitted_model()
         observed = self._observe(X, model)
         if model.form.multilabel:
-            likely = ratios(self._cascade().probabilities(observed)) >= self.label_threshold_
-            return model.form.labels(model.classes, likely)
+            return model.form.labels(model.classes, self._predicted(model, observed))
         return model.form.predicted(model.classes, self._cascade().most_probable(observed))
 
     def predict_proba(self, X: Any) -> Any:
@@ -458,20 +456,29 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         >>> SparseTensorClassifier(label_threshold=0.5).fit(X, y).score(X, y)
         1.0
         """
-        form = self._fitted_model().form
-        if self.targets is not None and y is None:
-            y = list(split_targets(X, self._target_names(), needed=True)[1].values())
-            y = y[0] if len(y) == 1 else np.array([list(own) for own in y], dtype=object).T
-        if form.kind == "labels":
+        model = self._fitted_model()
+        if model.form.kind == "labels" and self.targets is None:
             return float(super().score(X, y, sample_weight))
-        predicted = self.predict(X)
-        if form.kind == "sets":
-            right = [set(own) == set(true) for own, true in zip(predicted, y, strict=True)]
-        else:
-            truth = y.toarray() if sparse.issparse(y) else np.asarray(y)
-            right = (np.asarray(predicted) == truth).all(axis=1)
+        observed, target = self._observe(X, model), self._target(X, y, model)
+        model.form.joined(target.form)
+        likely = self._predicted(model, observed)
+        items, codes, _ = target.column.entries()
+        values = np.asarray(target.column.values)
+        known = np.isin(values, model.classes)
+        places = np.minimum(np.searchsorted(model.classes, values), len(model.classes) - 1)
+        truth = np.zeros_like(likely)
+        truth[items, places[codes]] = True
+        right = (truth == likely).all(axis=1)
+        right[items[~known[codes]]] = False  # a label never seen is never predicted
         weights = encode_sample_weight(sample_weight, len(right))
         return float(np.average(right, weights=weights))
+
+    def _predicted(self, model: Model, observed: Observations) -> NDArray[np.bool_]:
+        """Which classes are predicted for each item."""
+        if model.form.multilabel:
+            return ratios(self._cascade().probabilities(observed)) >= self.label_threshold_
+        best = self._cascade().most_probable(observed)
+        return np.equal(best[:, None], np.arange(len(model.classes)))
 
     def policy_used(self, X: Any) -> NDArray[np.object_]:
         """Which set of the policy answers for each item.
@@ -690,8 +697,10 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _active_policy(self, model: Model) -> Policy:
         """The policy of now, which may be another than the one learnt with, of the same sets."""
-        if isinstance(self.policy, (str, PolicyAgent)):
+        if self.policy == "learn" or isinstance(self.policy, PolicyAgent):
             return model.policy
+        if not isinstance(self.policy, (list, tuple, type(None))):
+            self._validate_params()
         policy = self._read_policy(model.dimensions)
         for subset in policy:
             if subset not in model.corpora:
@@ -701,7 +710,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _learn(self, before: Learnt, batch: Batch) -> None:
         """Learn a batch, and become what comes of it."""
-        model = before.model
+        model = replace(before.model, form=batch.target.form)
         self._refuse_large(model, batch.observed)
         parts = batch.observed, batch.target.column, batch.sample_weight
         model, evidence = model.learnt(*parts), before.evidence
@@ -730,7 +739,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _target_names(self) -> list[str]:
         return [self.targets] if isinstance(self.targets, str) else list(self.targets or ())
 
-    def _target(self, X: Any, y: Any) -> Target:
+    def _target(self, X: Any, y: Any, model: Model | None) -> Target:
         if self.targets is not None:
             if y is not None:
                 raise ValueError(f"targets={self.targets!r} are taken out of X: give no y")
@@ -742,11 +751,11 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"This {type(self).__name__} estimator requires y to be passed, "
                 "but the target y is None."
             )
-        return encode_target(y)
+        return encode_target(y, None if model is None else model.form)
 
     def _batch(self, X: Any, y: Any, sample_weight: Any, model: Model | None) -> Batch:
         """Encode and check everything a call brings before anything is changed."""
-        target = self._target(X, y)
+        target = self._target(X, y, model)
         observed = self._observe(X, model)
         if target.column.n_items != observed.n_items:
             raise ValueError(
@@ -754,7 +763,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"X has {observed.n_items} items, y has {target.column.n_items}"
             )
         if model is not None:
-            model.form.admit(target.form)
+            target = replace(target, form=model.form.joined(target.form))
         weights = encode_sample_weight(sample_weight, observed.n_items)
         if target.form.kind == "indicator":  # without a label there is nothing to learn
             weights = weights * (target.column.lengths() > 0)
@@ -807,7 +816,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.dimensions is None
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         tags.target_tags.required = self.targets is None

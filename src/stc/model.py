@@ -302,7 +302,7 @@ class Model:
     def merged(self, other: Model) -> Model:
         """The model that would have learnt what both have."""
         schema = self.schema.joined(other.schema, "the other model")
-        self.form.admit(other.form, "the other model")
+        form = self.form.joined(other.form, "the other model")
         self._refuse_other_sets(other)
         vocabulary, theirs = self._vocabulary_with(other)
         classes = union_of_classes(self.classes, other.classes)
@@ -321,6 +321,7 @@ class Model:
         return replace(
             self,
             schema=schema,
+            form=form,
             classes=classes,
             declared=self._declared(classes, other.classes[other.declared]),
             vocabulary=vocabulary,

@@ -85,7 +85,7 @@ class Cascade:
         if len(self.policy) == 2 and len(self.policy[0]) == 1:
             subset = self.policy[0]
             return self.scorer(subset).map(self.model.located(observed, subset), function)
-        parts = [function(self._scores(block)[0]) for block in self._blocks(observed)]
+        parts = [function(self._scores(*block)[0]) for block in self._blocks(observed)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def probabilities(self, observed: Observations) -> Floats:
@@ -105,15 +105,20 @@ class Cascade:
 
     def answered(self, observed: Observations) -> NDArray[np.int64]:
         """Place in the policy of the set that answers each item."""
-        return np.concatenate([self._scores(block)[1] for block in self._blocks(observed)])
+        return np.concatenate([self._scores(*block)[1] for block in self._blocks(observed)])
 
-    def _scores(self, observed: Observations) -> tuple[Floats, NDArray[np.int64]]:
-        """Scores of each item, and the place of the set they come from."""
+    def _scores(
+        self, observed: Observations, numbers: NDArray[Any]
+    ) -> tuple[Floats, NDArray[np.int64]]:
+        """Scores of each item, and the place of the set they come from.
+
+        `numbers` tells how the caller counts the items.
+        """
         U = np.zeros((observed.n_items, len(self.model.classes)))
         used = np.full(observed.n_items, len(self.policy) - 1)
         left = np.arange(observed.n_items)
         for place, subset in enumerate(self.policy[:-1]):
-            located = self.model.located(observed, subset)
+            located = self._located(observed, subset, numbers[left])
             own = self.scorer(subset).map(located, _itself)
             scored: NDArray[np.bool_] = np.asarray(own.any(axis=1))
             U[left[scored]], used[left[scored]] = own[scored], place
@@ -123,29 +128,34 @@ class Cascade:
             observed = observed.select(~scored)
         return U, used
 
-    def _blocks(self, observed: Observations) -> Iterator[Observations]:
-        """Cut the items into blocks of bounded numbers of tuples."""
+    def _located(
+        self, observed: Observations, subset: Subset, numbers: NDArray[Any]
+    ) -> Observations:
+        """The items as a set sees them, refusing one that alone has too many tuples."""
+        if len(subset) > 1:
+            needed = self.model.dimensions.sizes(observed, subset)
+            if needed.max(initial=0) > self.max_tuples:
+                item = int(np.argmax(needed))
+                names = ", ".join(map(repr, self.model.dimensions.named(subset)))
+                raise ValueError(
+                    f"item {numbers[item]} would have {needed[item]:,.0f} tuples in the product "
+                    f"of the dimensions {names}, more than max_tuples={self.max_tuples:,}"
+                )
+        return self.model.located(observed, subset)
+
+    def _blocks(self, observed: Observations) -> Iterator[tuple[Observations, NDArray[Any]]]:
+        """Cut the items into blocks of bounded numbers of tuples; and their numbers."""
         tuples = np.ones(observed.n_items)
         for subset in self.policy:
             if len(subset) > 1:
-                needed = self.model.dimensions.sizes(observed, subset)
-                self._refuse_large(needed, subset)
-                np.maximum(tuples, needed, out=tuples)
-        number = (np.cumsum(tuples) // _BLOCK_TUPLES).astype(np.int64)
-        if number[-1] == number[0]:
-            yield observed
+                np.maximum(tuples, self.model.dimensions.sizes(observed, subset), out=tuples)
+        np.minimum(tuples, self.max_tuples, out=tuples)  # more are refused if they are needed
+        block = (np.cumsum(tuples) // _BLOCK_TUPLES).astype(np.int64)
+        if block[-1] == block[0]:
+            yield observed, np.arange(observed.n_items)
             return
-        for block in np.unique(number):
-            yield observed.select(number == block)
-
-    def _refuse_large(self, needed: Floats, subset: Subset) -> None:
-        if needed.max() > self.max_tuples:
-            item = int(np.argmax(needed))
-            names = ", ".join(map(repr, self.model.dimensions.named(subset)))
-            raise ValueError(
-                f"item {item} would have {needed[item]:,.0f} tuples in the product of the "
-                f"dimensions {names}, more than max_tuples={self.max_tuples:,}"
-            )
+        for number in np.unique(block):
+            yield observed.select(block == number), np.flatnonzero(block == number)
 
     def contributions(
         self, observed: Observations, classes: NDArray[Any]
@@ -160,15 +170,20 @@ class Cascade:
 
     def coverage(self, observed: Observations) -> Floats:
         """Share of each item known to the first set that knows any of it."""
-        return np.concatenate([self._coverage(block) for block in self._blocks(observed)])
+        return np.concatenate([self._coverage(*block) for block in self._blocks(observed)])
 
-    def _coverage(self, observed: Observations) -> Floats:
+    def _coverage(self, observed: Observations, numbers: NDArray[Any]) -> Floats:
         seen = np.zeros(observed.n_items)
+        left = np.arange(observed.n_items)
         for subset in self.policy[:-1]:
-            located = self.model.located(observed, subset)
+            located = self._located(observed, subset, numbers[left])
             learnt = self.model.corpora[subset].used_rows
             own = seen_share(self.model.index(subset), located, learnt)
-            np.copyto(seen, own, where=seen == 0)
+            seen[left] = own
+            left = left[own == 0]
+            if not len(left):
+                break
+            observed = observed.select(own == 0)
         return seen
 
 

@@ -9,79 +9,78 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc.corpus import Corpus
 from stc.model import Model
 from stc.scoring import Contributions
 from stc.tensor import Subset
 from stc.vocabulary import tuple_name
 
+_OURS = {"dimensions", "attribute", "value", "mass", "support", "item", "probability"}
+
+
+def _named(model: Model) -> dict[str, Any]:
+    """Columns of a feature: strings in a model of one dimension, in others lists of them."""
+    strings: Any = pl.String if len(model.dimensions.names) == 1 else pl.List(pl.String)
+    return {"attribute": strings, "value": strings}
+
 
 def described(model: Model, subset: Subset, rows: NDArray[Any]) -> pl.DataFrame:
-    """`attribute` and `value` of these rows of a set's corpus, a name for each dimension.
-
-    In a model of one dimension they are strings, in others lists of strings.
-    """
+    """`attribute` and `value` of these rows of a set's corpus."""
+    used, place = np.unique(rows, return_inverse=True)
+    features = model.features(subset, used)
     if len(model.dimensions.names) == 1:
-        single = [feature for (feature,) in model.features(subset, rows)]
-        return pl.DataFrame(
-            single, schema={"attribute": pl.String, "value": pl.String}, orient="row"
-        )
-    features = model.features(subset, rows)
-    strings = pl.List(pl.String)
-    return pl.DataFrame(
-        {
-            "attribute": [[attribute for attribute, _ in own] for own in features],
-            "value": [[value for _, value in own] for own in features],
-        },
-        schema={"attribute": strings, "value": strings},
-    )
+        single = [own for (own,) in features]
+        return pl.DataFrame(single, schema=_named(model), orient="row")[place]
+    lists = [([name for name, _ in own], [value for _, value in own]) for own in features]
+    return pl.DataFrame(lists, schema=_named(model), orient="row")[place]
 
 
 def contribution_table(
     model: Model, contributions: Iterable[tuple[Subset, Contributions]]
 ) -> pl.DataFrame:
     """One row a contribution: item, attribute, value, contribution."""
-    strings = pl.String if len(model.dimensions.names) == 1 else pl.List(pl.String)
-    schema = {"item": pl.Int64, "attribute": strings, "value": strings, "contribution": pl.Float64}
+    schema = {"item": pl.Int64, **_named(model), "contribution": pl.Float64}
     tables = [pl.DataFrame(schema=schema)]
     for subset, found in contributions:
-        used, place = np.unique(found.features, return_inverse=True)
-        named = described(model, subset, used)[place]
         numbers = pl.Series("item", found.items), pl.Series("contribution", found.parts)
+        named = described(model, subset, found.features)
         tables.append(named.with_columns(*numbers).select(list(schema)))
     return pl.concat(tables)
 
 
 def corpus_table(model: Model) -> pl.DataFrame:
     """One row an entry of the corpora, sorted: attribute, value, class, mass, support."""
-    tables = [_corpus_of(model, subset) for subset in model.policy if subset]
-    order = ["attribute", "value", *model.form.target_names]
-    if len(model.dimensions.names) > 1:
-        order = ["dimensions", *order]
-    return pl.concat(tables).sort(order)
+    empty = Corpus.empty((0, len(model.classes)))
+    tables = [_corpus_frame(model, (), pl.DataFrame(schema=_named(model)), empty)]
+    for subset, corpus in model.corpora.items():
+        if subset:
+            rows = np.repeat(np.arange(corpus.mass.shape[0]), np.diff(corpus.mass.indptr))
+            tables.append(_corpus_frame(model, subset, described(model, subset, rows), corpus))
+    table = pl.concat(tables)
+    return table.sort(*table.columns[:-2])
 
 
-def _corpus_of(model: Model, subset: Subset) -> pl.DataFrame:
-    table = model.corpora[subset].mass
-    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    used, place = np.unique(rows, return_inverse=True)
+def _corpus_frame(
+    model: Model, subset: Subset, named: pl.DataFrame, corpus: Corpus
+) -> pl.DataFrame:
     columns = [
-        *described(model, subset, used)[place].get_columns(),
-        *_class_columns(model, table.indices),
-        pl.Series("mass", table.data),
-        pl.Series("support", model.corpora[subset].support),
+        *named.get_columns(),
+        *_class_columns(model, corpus.mass.indices),
+        pl.Series("mass", corpus.mass.data, dtype=pl.Float64),
+        pl.Series("support", corpus.support, dtype=pl.Int64),
     ]
     if len(model.dimensions.names) > 1:
-        names = pl.Series("dimensions", [list(model.dimensions.named(subset))] * len(rows))
-        columns = [names.cast(pl.List(pl.String)), *columns]
+        names = [list(model.dimensions.named(subset))] * named.height
+        columns = [pl.Series("dimensions", names, dtype=pl.List(pl.String)), *columns]
     return pl.DataFrame(columns)
 
 
 def _class_columns(model: Model, classes: NDArray[Any]) -> list[pl.Series]:
-    """The labels of these classes, a column per target."""
+    """The labels of these classes, a column per target, named apart from our own columns."""
     shown = model.form.shown_classes(model.classes)
     labels = model.form.by_target(model.classes if model.form.kind == "joint" else shown)
     return [
-        pl.Series(name, own[classes].tolist(), dtype=None if len(classes) else pl.String)
+        pl.Series(f"{name} (target)" if name in _OURS else name, own.tolist()).gather(classes)
         for name, own in zip(model.form.target_names, labels, strict=True)
     ]
 

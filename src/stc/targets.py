@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -56,8 +56,8 @@ class Form:
             return self.names or tuple(f"target{k}" for k in range(self.width))
         return self.names if self.kind == "labels" and self.names else ("class",)
 
-    def admit(self, other: Form, what: str = "y") -> None:
-        """Refuse a y that a model of this form cannot go on with."""
+    def joined(self, other: Form, what: str = "y") -> Form:
+        """The form of both, refusing one that a model of this form cannot go on with."""
         if self.kind != other.kind:
             raise ValueError(
                 f"the model was learnt from {_FORMS[self.kind]}, {what} has {_FORMS[other.kind]}"
@@ -70,6 +70,9 @@ class Form:
             raise ValueError(
                 f"the model's targets are {list(self.names)}, those of {what} {list(other.names)}"
             )
+        # Later labels may need more room than the first ones.
+        dtypes = [_promoted(*pair) for pair in zip(self.dtypes, other.dtypes, strict=True)]
+        return replace(self, names=self.names or other.names, dtypes=tuple(dtypes))
 
     def shown_classes(self, classes: NDArray[Any]) -> Any:
         """The classes as users know them: a list of arrays for several targets."""
@@ -126,6 +129,10 @@ class Form:
             else:
                 marginals.append(joint @ np.eye(len(own))[place])
         return marginals
+
+
+def _promoted(ours: np.dtype[Any], theirs: np.dtype[Any]) -> np.dtype[Any]:
+    return np.result_type(ours, theirs) if ours.kind == theirs.kind else np.dtype(object)
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,9 @@ class Dimensions:
         if given is None:
             return cls()
         if schema.kind != "table":
+            what = {"counts": "a sparse matrix of counts has", "documents": "documents have"}
             raise ValueError(
-                f"dimensions={given!r} needs attributes; {schema.kind} have one dimension: "
+                f"dimensions={given!r} needs attributes, and {what[schema.kind]} none: "
                 "leave dimensions=None"
             )
         if isinstance(given, str):

@@ -64,4 +64,6 @@ def _split_records(X: Any, names: Sequence[str], needed: bool) -> tuple[Any, dic
             elif needed:
                 raise ValueError(f"item {item} has no {name!r}, which is to be the target")
         rest.append({key: value for key, value in record.items() if key not in wanted})
+    if needed and not any(rest):
+        raise ValueError("the records have no attribute besides the targets")
     return rest, targets

@@ -26,21 +26,23 @@ from stc.values import is_missing
 _BAGS = (list, tuple, set, frozenset, np.ndarray)
 
 
-def encode_target(y: Any) -> Target:
+def encode_target(y: Any, known: Form | None = None) -> Target:
     """Encode labels, distributions, label sets, indicators, or several columns of labels.
 
     The values of the column are the distinct classes, sorted; the weights of an item sum to 1.
+    Where zeros and ones could be an indicator or labels, the form `known` so far decides.
     """
+    labels = known is not None and known.kind != "indicator"
     if sparse.issparse(y):
         return _encode_indicator(y.tocsr())
     y = _plain(y)
     if isinstance(y, _Columns):
-        return _encode_table(y)
+        return _encode_joint(y.columns, y.names) if labels else _encode_table(y)
     kinds = _kinds(y)
     if any(issubclass(kind, Mapping) for kind in kinds):
         return Target(_encode_distributions(list(y)), Form())
     if any(issubclass(kind, _BAGS) for kind in kinds):
-        rows = _zero_one_rows(y)
+        rows = None if labels else _zero_one_rows(y)
         return _encode_sets(list(y)) if rows is None else _encode_indicator(rows)
     return Target(_encode_labels(y), Form())
 
@@ -49,7 +51,7 @@ def encode_targets(columns: Mapping[str, Any]) -> Target:
     """Encode named targets: one on its own, or several jointly."""
     if len(columns) == 1:
         ((name, y),) = columns.items()
-        target = encode_target(list(y) if isinstance(y, list) else y)
+        target = encode_target(y, Form())
         return replace(target, form=replace(target.form, names=(name,)))
     return _encode_joint(list(columns.values()), tuple(columns))
 
@@ -102,7 +104,7 @@ def _encode_table(y: _Columns) -> Target:
 
 def _encode_joint(columns: Sequence[Any], names: tuple[str, ...]) -> Target:
     """The product of each item's distributions over the targets; classes are tuples."""
-    encoded = [encode_target(column).column for column in columns]
+    encoded = [encode_target(column, Form()).column for column in columns]
     joint = crossed(encoded)
     rows: Any = joint.values
     labels = [_scalars(np.asarray(column.values)) for column in encoded]
@@ -161,6 +163,8 @@ def _encode_sets(y: list[Any]) -> Target:
             raise ValueError(
                 f"y, item {item}: expected a set of labels like the others, got {what}"
             )
+        if any(map(is_missing, labels)):
+            raise ValueError(f"Input y contains NaN: item {item} has a label that is missing")
         distinct = list(dict.fromkeys(labels))
         if not distinct:
             raise ValueError(
