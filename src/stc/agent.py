@@ -30,6 +30,8 @@ from stc.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 
+# Values that differ by less are the same.
+_ROUNDING = 1e-12
 # Fewer items than this are not worth a thread for each split.
 _MANY_ITEMS = 5_000
 
@@ -166,6 +168,11 @@ def learn_policy(
     return state.policy, walk.table()
 
 
+def _better(value: float, than: float | None) -> bool:
+    """Whether a value is higher by more than rounding."""
+    return than is None or value - than > _ROUNDING * max(abs(than), 1.0)
+
+
 class _Walk:
     """The way of the agent through the states."""
 
@@ -228,7 +235,7 @@ class _Walk:
                 path = (*state.path, dimension)
                 found = self._tried(state, path, tuple(sorted(path)))
                 self.visited.append(replace(found, predictions=()))
-                if found.value is not None and found.value > best.value:  # type: ignore[operator]
+                if found.value is not None and _better(found.value, best.value):
                     best = found
             if best is not state:
                 return best

@@ -16,21 +16,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stc.agent import PolicyAgent, learn_policy
-from stc.encode import (
-    encode,
-    encode_sample_weight,
-    encode_target,
-    encode_targets,
-    split_targets,
-)
+from stc.encode import encode_classes, encode_sample_weight
 from stc.explain import LocalExplanation
+from stc.intake import Batch, Intake
 from stc.labels import Evidence, cross_fitted, each_alone, ratios
 from stc.model import Model, weighted
 from stc.observations import Observations
 from stc.policy import Cascade, Hyper, Policy, read_policy
 from stc.schema import Schema
 from stc.tables import contribution_table, corpus_table, feature_names, joint_table
-from stc.targets import Target
 from stc.tensor import Dimensions
 
 
@@ -69,15 +63,6 @@ class Learnt:
     values: pl.DataFrame | None = None
     evidence: Evidence = field(default_factory=Evidence.none)
     warned: bool = False
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Items, their target and their weights, encoded and checked."""
-
-    observed: Observations
-    target: Target
-    sample_weight: NDArray[np.float64]
 
 
 class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -218,7 +203,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ['go']
         """
         self._validate_params()
-        batch = self._batch(X, y, sample_weight, None)
+        batch = self._intake().batch(X, y, sample_weight, None)
         self._learn(self._blank(batch), batch)
         return self
 
@@ -248,10 +233,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         self._validate_params()
         before: Learnt | None = getattr(self, "_learnt", None)
-        batch = self._batch(X, y, sample_weight, before.model if before else None)
+        batch = self._intake().batch(X, y, sample_weight, before.model if before else None)
+        if before:
+            self._active_policy(before.model)  # refuses one that was never learnt
         before = before or self._blank(batch)
         if classes is not None:
-            declared = np.asarray(encode_target(classes).column.values)
+            declared = encode_classes(classes, before.model.form)
             before = replace(before, model=before.model.declaring(declared))
         self._learn(before, batch)
         return self
@@ -282,7 +269,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ['go']
         """
         model = self._fitted_model()
-        batch = self._batch(X, y, sample_weight, model)
+        batch = self._intake().batch(X, y, sample_weight, model)
         self._refuse_large(model, batch.observed)
         model = model.unlearnt(batch.observed, batch.target.column, batch.sample_weight)
         if model.class_mass.any() or model.declared.any():
@@ -353,7 +340,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ['+']
         """
         model = self._fitted_model()
-        observed = self._observe(X, model)
+        observed = self._intake().observe(X, model)
         if model.form.multilabel:
             return model.form.labels(model.classes, self._predicted(model, observed))
         return model.form.predicted(model.classes, self._cascade().most_probable(observed))
@@ -381,7 +368,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [[0.0, 1.0], [0.33, 0.67]]
         """
         model = self._fitted_model()
-        joint = self._cascade().probabilities(self._observe(X, model))
+        joint = self._cascade().probabilities(self._intake().observe(X, model))
         if model.form.kind == "indicator":
             return each_alone(joint, self.label_threshold_)
         return model.form.marginals(joint, model.classes, logarithms=False)
@@ -409,7 +396,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         model = self._fitted_model()
         if model.form.kind == "indicator":
             return np.log(self.predict_proba(X))
-        joint = self._cascade().log_probabilities(self._observe(X, model))
+        joint = self._cascade().log_probabilities(self._intake().observe(X, model))
         return model.form.marginals(joint, model.classes, logarithms=True)
 
     def predict_joint(self, X: Any) -> pl.DataFrame:
@@ -434,7 +421,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [(0, 'blue', 1, 1.0), (0, 'grey', 5, 0.0)]
         """
         model = self._fitted_model()
-        return joint_table(model, self._cascade().probabilities(self._observe(X, model)))
+        return joint_table(model, self._cascade().probabilities(self._intake().observe(X, model)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the items that are predicted right: in all targets, with all their labels.
@@ -459,7 +446,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         model = self._fitted_model()
         if model.form.kind == "labels" and self.targets is None:
             return float(super().score(X, y, sample_weight))
-        observed, target = self._observe(X, model), self._target(X, y, model)
+        intake = self._intake()
+        observed, target = intake.observe(X, model), intake.target(X, y, model)
         model.form.joined(target.form)
         likely = self._predicted(model, observed)
         items, codes, _ = target.column.entries()
@@ -507,7 +495,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         cascade = self._cascade()
         names = np.empty(len(cascade.policy), dtype=object)
         names[:] = [model.dimensions.named(subset) for subset in cascade.policy]
-        used: NDArray[np.object_] = names[cascade.answered(self._observe(X, model))]
+        used: NDArray[np.object_] = names[cascade.answered(self._intake().observe(X, model))]
         return used
 
     def coverage(self, X: Any) -> NDArray[np.float64]:
@@ -532,7 +520,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [1.0, 0.5]
         """
         model = self._fitted_model()
-        return self._cascade().coverage(self._observe(X, model))
+        return self._cascade().coverage(self._intake().observe(X, model))
 
     def explain(self, X: Any) -> LocalExplanation:
         """Why each item gets the class it gets: the contributions that its score is the sum of.
@@ -556,7 +544,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         mammal, 1.00: because hair=1 (50 %), legs=4 (50 %)
         """
         model = self._fitted_model()
-        observed = self._observe(X, model)
+        observed = self._intake().observe(X, model)
         cascade = self._cascade()
         proba = cascade.probabilities(observed)
         best = np.argmax(proba, axis=1)
@@ -736,55 +724,11 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             )
         return bool(doubtful)
 
-    def _target_names(self) -> list[str]:
-        return [self.targets] if isinstance(self.targets, str) else list(self.targets or ())
-
-    def _target(self, X: Any, y: Any, model: Model | None) -> Target:
-        if self.targets is not None:
-            if y is not None:
-                raise ValueError(f"targets={self.targets!r} are taken out of X: give no y")
-            if not self._target_names():
-                raise ValueError("targets names no column; give one, or None")
-            return encode_targets(split_targets(X, self._target_names(), needed=True)[1])
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, "
-                "but the target y is None."
-            )
-        return encode_target(y, None if model is None else model.form)
-
-    def _batch(self, X: Any, y: Any, sample_weight: Any, model: Model | None) -> Batch:
-        """Encode and check everything a call brings before anything is changed."""
-        target = self._target(X, y, model)
-        observed = self._observe(X, model)
-        if target.column.n_items != observed.n_items:
-            raise ValueError(
-                "Found input variables with inconsistent numbers of samples: "
-                f"X has {observed.n_items} items, y has {target.column.n_items}"
-            )
-        if model is not None:
-            target = replace(target, form=model.form.joined(target.form))
-        weights = encode_sample_weight(sample_weight, observed.n_items)
-        if target.form.kind == "indicator":  # without a label there is nothing to learn
-            weights = weights * (target.column.lengths() > 0)
-        return Batch(observed, target, weights)
-
-    def _observe(self, X: Any, model: Model | None) -> Observations:
-        if self.targets is not None:
-            X, _ = split_targets(X, self._target_names(), needed=False)
-        names = () if model is None else model.schema.names
-        counts = model is not None and model.schema.kind == "counts"
-        observed = encode(
-            X, missing=self.missing, tokenizer=self.tokenizer, names=names, counts=counts
-        )
-        if model is None:
-            return observed
-        schema = model.schema
-        schema.admit(Schema.of(observed))
-        if not (schema.closed and observed.closed) or schema.kind == "documents":
-            return observed
-        self._check_columns(observed)
-        return observed if schema.named == observed.named else observed.renamed(schema.names)
+    def _intake(self) -> Intake:
+        targets = self.targets
+        names = (targets,) if isinstance(targets, str) else None if targets is None else targets
+        reading = {"missing": self.missing, "tokenizer": self.tokenizer}
+        return Intake(type(self).__name__, names, reading, self._check_columns)
 
     def _check_columns(self, observed: Observations) -> None:
         """Let scikit-learn compare number and names of the columns, in its own words."""

@@ -94,6 +94,8 @@ class LocalExplanation:
         +, 1.00: because fun (100 %)
         +, 0.50: nothing in it was seen before; the class frequencies decide
         """
+        tensor = self.table.schema["attribute"] != pl.String
+        unseen = "no combination" if tensor else "nothing"
         strongest = self.table.filter(pl.col("share") >= _WORTH_NAMING)
         strongest = strongest.group_by("item", maintain_order=True).head(reasons)
         named: dict[int, list[str]] = {}
@@ -101,7 +103,7 @@ class LocalExplanation:
             words = f"{_feature(row['attribute'], row['value'])} ({row['share']:.0%})"
             named.setdefault(row["item"], []).append(words.replace("%", " %"))
         return [
-            f"{_label(label)}, {probability:.2f}: {_because(named.get(item, []), seen)}"
+            f"{_label(label)}, {probability:.2f}: {_because(named.get(item, []), seen, unseen)}"
             for item, (label, probability, seen) in enumerate(
                 zip(self.labels, self.probabilities, self.coverage, strict=True)
             )
@@ -123,9 +125,9 @@ def _label(label: Any) -> str:
     return ", ".join(map(str, label)) if isinstance(label, np.ndarray) else str(label)
 
 
-def _because(reasons: list[str], seen: float) -> str:
+def _because(reasons: list[str], seen: float, unseen: str) -> str:
     if reasons:
         return f"because {', '.join(reasons)}"
     if seen:
         return "what is known of it says nothing; the class frequencies decide"
-    return "nothing in it was seen before; the class frequencies decide"
+    return f"{unseen} in it was seen before; the class frequencies decide"

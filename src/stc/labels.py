@@ -25,6 +25,8 @@ _DEFAULT = 0.5
 _FOLDS = 10
 # A label is judged by its own items and by so many like those of all labels.
 _BORROWED = 1.0
+# Gains that differ by less are the same.
+_ROUNDING = 1e-9
 # Steps to the best F1; it gets there in a handful.
 _STEPS = 50
 
@@ -97,7 +99,7 @@ class Evidence:
         half, best = 0.0, np.zeros(len(self.true), dtype=np.intp)
         every = np.arange(len(best))
         for _ in range(_STEPS):
-            best = np.argmax(right - half * chosen, axis=1)
+            best = _middle_of_best(right - half * chosen)
             better = right[every, best].sum() / (chosen[every, best].sum() + true)
             if better <= half:
                 break
@@ -111,6 +113,14 @@ class Evidence:
 def _reached(bins: Floats) -> Floats:
     """Sum of each threshold's bin and all above."""
     return np.cumsum(bins[:, ::-1], axis=1)[:, ::-1][:, 1:]
+
+
+def _middle_of_best(gains: Floats) -> NDArray[np.intp]:
+    """Of each row's highest, the middle one: where many do as well, the outermost are luck."""
+    tolerance = _ROUNDING * np.abs(gains).max(initial=1.0)
+    highest = gains >= gains.max(axis=1, keepdims=True) - tolerance
+    place = np.cumsum(highest, axis=1)
+    return np.argmax(place >= (place[:, -1:] + 1) // 2, axis=1)
 
 
 def _smooth(table: Floats) -> Floats:

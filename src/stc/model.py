@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stc.corpus import Corpus, Entries, NeverLearntError, count, count_classes
-from stc.observations import Column, Observations, run_starts
+from stc.corpus import Corpus, NeverLearntError
+from stc.counted import Counted
+from stc.observations import Column, Observations
 from stc.schema import Schema
 from stc.targets import Form
 from stc.tensor import Dimensions, Subset, Tuples, with_features
@@ -136,7 +137,9 @@ class Model:
         """The model after these items, too."""
         schema = self.schema.with_batch(Schema.of(observed))
         self.dimensions.refuse_more(schema)
-        batch = _Batch.of(self, *weighted(observed, target, sample_weight))
+        batch = Counted.of(
+            self.dimensions, self.corpora, *weighted(observed, target, sample_weight)
+        )
         vocabulary, lookups = self.vocabulary.extended(batch.observed.columns, batch.used())
         new_classes = np.asarray(target.values)[batch.counted[()][0].classes]
         classes = union_of_classes(self.classes, new_classes)
@@ -175,7 +178,9 @@ class Model:
     ) -> Model:
         """The same, but features and classes that no item is left of keep their places."""
         numbers = np.flatnonzero(sample_weight)  # as the caller counts the items
-        batch = _Batch.of(self, *weighted(observed, target, sample_weight))
+        batch = Counted.of(
+            self.dimensions, self.corpora, *weighted(observed, target, sample_weight)
+        )
         self._refuse_unknown_classes(batch.target, numbers)
         lookups = [self.vocabulary.locate(column) for column in batch.observed.columns]
         places = _places(self.classes, target)
@@ -226,7 +231,7 @@ class Model:
 
     def _refuse_unknown_values(
         self,
-        batch: _Batch,
+        batch: Counted,
         subset: Subset,
         lookups: list[NDArray[np.int64]],
         numbers: NDArray[Any],
@@ -245,7 +250,7 @@ class Model:
 
     def _refuse_unknown_tuples(
         self,
-        batch: _Batch,
+        batch: Counted,
         subset: Subset,
         rows: NDArray[np.int64],
         found: NDArray[np.int64],
@@ -340,7 +345,7 @@ class Model:
                 names = list(self.dimensions.named(subset))
                 raise ValueError(
                     f"the other model's policy does not use the set {names}; to merge them, "
-                    "fit it with this model's policy_"
+                    "fit both with the same policy"
                 )
 
     def _vocabulary_with(self, other: Model) -> tuple[Vocabulary, NDArray[np.int64]]:
@@ -357,91 +362,6 @@ class Model:
         for known, number in zip(other.vocabulary.index.values(), numbers, strict=True):
             places[list(known.values())] = number
         return vocabulary, places
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Items seen and counted by each set of a model, in the batch's own codes."""
-
-    dimensions: Dimensions
-    observed: Observations
-    target: Column
-    views: dict[Subset, Observations]
-    counted: dict[Subset, list[Entries]]
-
-    @classmethod
-    def of(
-        cls,
-        model: Model,
-        observed: Observations,
-        target: Column,
-        sample_weight: NDArray[np.float64],
-    ) -> _Batch:
-        views = {s: model.dimensions.view(observed, s) for s in model.corpora if s}
-        counted = {s: count(view, target, sample_weight) for s, view in views.items()}
-        counted[()] = [count_classes(target, sample_weight)]
-        return cls(model.dimensions, observed, target, views, counted)
-
-    def places(self, subset: Subset) -> list[int]:
-        """The columns that a set of one dimension reads."""
-        return [k for d in subset for k in self.dimensions.places(self.observed, d)]
-
-    def used(self) -> list[NDArray[np.int64]]:
-        """For each column the codes that some set has counted."""
-        used: list[list[NDArray[np.int64]]] = [[] for _ in self.observed.columns]
-        for subset in self.views:
-            if len(subset) > 1:
-                found = self.dimensions.codes(self.observed, subset, self.rows(subset)[1])
-            else:
-                each = [entries.codes for entries in self.counted[subset]]
-                codes = [own[run_starts(own)] for own in each]
-                found = dict(zip(self.places(subset), codes, strict=True))
-            for place, own in found.items():
-                used[place].append(own)
-        return [_union(codes) for codes in used]
-
-    def rows(self, subset: Subset) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The tuples that a set of several dimensions has counted: their codes, and what of."""
-        counted = self.counted[subset][0].codes
-        codes = counted[run_starts(counted)]
-        values: Any = self.views[subset].columns[0].values
-        return codes, values[codes]
-
-    def tuples(self, subset: Subset, features: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """The tuples that a set has counted as rows of features, given those of each column."""
-        lookups = self.dimensions.lookups(self.observed, subset, features)
-        rows = self.rows(subset)[1]
-        return np.column_stack([lookup[rows[:, k]] for k, lookup in enumerate(lookups)])
-
-    def delta(
-        self,
-        subset: Subset,
-        classes: NDArray[Any],
-        features: list[NDArray[np.int64]],
-        shape: tuple[int, int],
-    ) -> Corpus:
-        """Corpus of the batch for a set, given where classes and features belong.
-
-        `features` has the row for each code of each column, or for each tuple counted.
-        """
-        per_column = self.counted[subset]
-        columns = [entries._replace(classes=classes[entries.classes]) for entries in per_column]
-        if not subset:
-            return Corpus.of_entries(columns, [columns[0].codes], shape)
-        if len(subset) > 1:
-            lookup = np.zeros(self.views[subset].columns[0].n_values, dtype=np.int64)
-            lookup[self.rows(subset)[0]] = features[0]
-            return Corpus.of_entries(columns, [lookup[columns[0].codes]], shape)
-        own = [features[k] for k in self.places(subset)]
-        rows = [lookup[entries.codes] for lookup, entries in zip(own, columns, strict=True)]
-        return Corpus.of_entries(columns, rows, shape)
-
-
-def _union(codes: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Sorted codes of all; each of them is sorted already."""
-    if len(codes) == 1:
-        return codes[0]
-    return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *codes]))
 
 
 def union_of_classes(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:

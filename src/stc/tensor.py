@@ -64,7 +64,8 @@ class Dimensions:
         seen: set[str] = set()
         for name, group in zip(self.names, self.attributes or (), strict=True):
             if not group:
-                raise ValueError(f"dimension {name!r} has no attribute")
+                place = self.names.index(name)
+                raise ValueError(f"dimension {place} ({name!r}) has no attribute")
             for attribute in group:
                 if attribute not in schema.names:
                     known = ", ".join(map(repr, schema.names))

@@ -2,10 +2,11 @@
 
 from stc.encode.containers import encode
 from stc.encode.split import split_targets
-from stc.encode.target import encode_sample_weight, encode_target, encode_targets
+from stc.encode.target import encode_classes, encode_sample_weight, encode_target, encode_targets
 
 __all__ = [
     "encode",
+    "encode_classes",
     "encode_sample_weight",
     "encode_target",
     "encode_targets",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
+from numbers import Real
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -54,6 +55,24 @@ def encode_targets(columns: Mapping[str, Any]) -> Target:
         target = encode_target(y, Form())
         return replace(target, form=replace(target.form, names=(name,)))
     return _encode_joint(list(columns.values()), tuple(columns))
+
+
+def encode_classes(classes: Any, known: Form) -> NDArray[Any]:
+    """Classes to be declared, as the column of a target of this form would have them."""
+    if known.kind == "joint" and isinstance(classes, (list, tuple)):
+        by_target = all(isinstance(own, np.ndarray) for own in classes)
+        if by_target and len(classes) == known.width:  # scikit-learn's way: a list per target
+            classes = list(product(*(own.tolist() for own in classes)))
+        rows = np.empty((len(classes), known.width), dtype=object)
+        for place, own in enumerate(classes):
+            if len(own) != known.width:
+                raise ValueError(
+                    f"classes: {own!r} is not a class of each of {known.width} targets"
+                )
+            rows[place] = own
+        classes = rows
+    column = encode_target(classes, known if known.kind == "joint" else Form()).column
+    return np.asarray(column.values)
 
 
 class _Columns(NamedTuple):
@@ -134,7 +153,7 @@ def _zero_one_rows(y: Any) -> sparse.csr_array | None:
     if any(len(row) != width for row in y):
         return None
     flat = list(chain.from_iterable(y))
-    if not all(isinstance(x, (bool, int, np.bool_, np.integer)) and 0 <= x <= 1 for x in flat):
+    if not all(isinstance(x, (Real, np.bool_)) and x in (0, 1) for x in flat):
         return None
     return sparse.csr_array(np.asarray(flat, dtype=np.int64).reshape(-1, width))
 

@@ -1,0 +1,38 @@
+"""Dimensions: let values count in combination, not only one by one.
+
+Into town the jam is in the morning, out of town in the evening: neither the way nor the hour tells
+anything alone. With several dimensions a feature is a tuple, one value of each dimension.
+"""
+
+from itertools import product
+
+from stc import SparseTensorClassifier
+
+values = product(("in", "out"), ("morning", "evening"), ("rain", "sun"))
+roads = [{"way": way, "hour": hour, "sky": sky} for way, hour, sky in values]
+state = ["jam", "jam", "free", "free", "free", "free", "jam", "jam"]
+new = [roads[0], {"way": "out", "hour": "evening", "sky": "fog"}]
+
+for dimensions in (
+    None,  # all attributes share one dimension: values count one by one
+    "each",  # a tuple has a value of every attribute: sharp, but fog was never seen
+    [["way"], ["hour", "sky"]],  # groups: a tuple has a way, and an hour or a sky
+):
+    model = SparseTensorClassifier(dimensions=dimensions).fit(roads, state)
+    print(dimensions, *model.explain(new).sentences(), sep="\n  ")
+
+# In tables, attribute and value are lists with an entry for each dimension.
+model.set_params(dimensions={"way": "way", "time": ["hour"]})  # own names; the sky is left out
+print(model.fit(roads, state).explain(new).to_polars()["attribute", "value", "share"].row(0))
+
+# prints:
+# None
+#   free, 0.50: what is known of it says nothing; the class frequencies decide
+#   free, 0.50: what is known of it says nothing; the class frequencies decide
+# each
+#   jam, 1.00: because way=in & hour=morning & sky=rain (100 %)
+#   free, 0.50: nothing in it was seen before; the class frequencies decide
+# [['way'], ['hour', 'sky']]
+#   jam, 1.00: because way=in & hour=morning (100 %)
+#   jam, 1.00: because way=out & hour=evening (100 %)
+# (['way', 'hour'], ['in', 'morning'], 1.0)

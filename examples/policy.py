@@ -1,0 +1,37 @@
+"""A policy by hand: ask the special first, and the general where the special knows nothing.
+
+Each item is answered by the first set of dimensions that has something to say on its combination of
+values; where none has, by the class frequencies.
+"""
+
+from stc import SparseTensorClassifier
+
+parcels = [
+    {"city": "Oslo", "country": "no", "goods": "books"},
+    {"city": "Oslo", "country": "no", "goods": "glass"},
+    {"city": "Bergen", "country": "no", "goods": "glass"},
+    {"city": "Bern", "country": "ch", "goods": "glass"},
+]
+carrier = ["train", "ship", "ship", "van"]
+policy = [["city", "goods"], ["country", "goods"], ["goods"], []]  # []: the class frequencies
+model = SparseTensorClassifier(dimensions="each", policy=policy).fit(parcels, carrier)
+
+new = [
+    {"city": "Oslo", "country": "no", "goods": "books"},
+    {"city": "Voss", "country": "no", "goods": "glass"},
+    {"city": "Graz", "country": "at", "goods": "books"},
+    {"city": "Graz", "country": "at", "goods": "fruit"},
+]
+for used, why in zip(model.policy_used(new), model.explain(new).sentences(), strict=True):
+    print(used, why)
+
+# A policy acts when predicting: any of the sets learnt, in any order, without fitting again.
+model.set_params(policy=[["goods"]])
+print(model.policy_, model.predict(new).tolist())
+
+# prints:
+# ('city', 'goods') train, 1.00: because city=Oslo & goods=books (100 %)
+# ('country', 'goods') ship, 1.00: because country=no & goods=glass (100 %)
+# ('goods',) train, 1.00: because goods=books (100 %)
+# () ship, 0.50: nothing in it was seen before; the class frequencies decide
+# [['goods'], []] ['train', 'ship', 'train', 'ship']

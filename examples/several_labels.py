@@ -1,0 +1,39 @@
+"""Several labels: an item may have more than one class at the same time.
+
+Give each item a set (or list) of labels, or give a 0/1 indicator matrix as scikit-learn has it.
+Predictions come back in the same form.
+"""
+
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from stc import SparseTensorClassifier
+
+words = {"war": ["tank", "front"], "love": ["kiss", "rose"], "crime": ["gun", "police"]}
+pairs = [("war",), ("love",), ("crime",), ("war", "love"), ("love", "crime"), ("war", "crime")]
+genres = [set(pair) for pair in pairs * 4]
+films = [{"plot": [words[g][k % 2] for g in pair]} for k in range(4) for pair in pairs]
+new = [{"plot": ["tank", "tank", "rose"]}, {"plot": ["police", "gun", "gun", "kiss"]}]
+
+model = SparseTensorClassifier().fit(films, genres)
+print("predicted:", [sorted(labels) for labels in model.predict(new)])
+
+# A label is predicted when its probability reaches its threshold times the highest of the item.
+# The thresholds were found on the training data, each part judged by a model of the others.
+print("thresholds:", model.classes_.tolist(), model.label_threshold_.round(2).tolist())
+for row in model.predict_proba(new):  # one distribution an item: it ranks the labels
+    print("ranked:", [f"{model.classes_[k]} {row[k]:.2f}" for k in (-row).argsort()])
+model.set_params(label_threshold=0.4)  # one for all labels, effective at once
+print("threshold 0.4:", [sorted(labels) for labels in model.predict(new)])
+
+# An indicator: predict_proba speaks of each label alone, above 1/2 where it is predicted.
+indicator = MultiLabelBinarizer().fit_transform(genres)
+model = SparseTensorClassifier().fit(films, indicator)
+print("indicator:", model.predict(new).tolist(), model.predict_proba(new).round(2).tolist())
+
+# prints:
+# predicted: [['love', 'war'], ['crime']]
+# thresholds: ['crime', 'love', 'war'] [0.47, 0.56, 0.51]
+# ranked: ['war 0.49', 'love 0.37', 'crime 0.14']
+# ranked: ['crime 0.58', 'love 0.28', 'war 0.14']
+# threshold 0.4: [['love', 'war'], ['crime', 'love']]
+# indicator: [[0, 1, 1], [1, 0, 0]] [[0.38, 0.57, 0.66], [0.68, 0.47, 0.32]]

@@ -1,0 +1,99 @@
+"""What a caller brings -> a batch, encoded and checked in full before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stc.encode import (
+    encode,
+    encode_sample_weight,
+    encode_target,
+    encode_targets,
+    split_targets,
+)
+from stc.model import Model
+from stc.observations import Observations
+from stc.schema import Schema
+from stc.targets import Target
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Items, their target and their weights, encoded and checked."""
+
+    observed: Observations
+    target: Target
+    sample_weight: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How data is read.
+
+    Attributes
+    ----------
+    owner
+        Who asks, for error messages.
+    targets
+        Columns of the data that are the targets; None: y is given.
+    reading
+        Options of `encode`: how missing values and documents are taken.
+    check_columns
+        Compares the columns of a batch with those learnt from.
+    """
+
+    owner: str
+    targets: Sequence[str] | None
+    reading: Mapping[str, Any]
+    check_columns: Callable[[Observations], None]
+
+    def batch(self, X: Any, y: Any, sample_weight: Any, model: Model | None) -> Batch:
+        """Items to learn or to unlearn, for a model or for a new one."""
+        target = self.target(X, y, model)
+        observed = self.observe(X, model)
+        if target.column.n_items != observed.n_items:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"X has {observed.n_items} items, y has {target.column.n_items}"
+            )
+        if model is not None:
+            target = replace(target, form=model.form.joined(target.form))
+        weights = encode_sample_weight(sample_weight, observed.n_items)
+        if target.form.kind == "indicator":  # without a label there is nothing to learn
+            weights = weights * (target.column.lengths() > 0)
+        return Batch(observed, target, weights)
+
+    def target(self, X: Any, y: Any, model: Model | None) -> Target:
+        """The target, out of y or of the data itself."""
+        if self.targets is not None:
+            if y is not None:
+                raise ValueError(f"targets={list(self.targets)} are taken out of X: give no y")
+            if not self.targets:
+                raise ValueError("targets names no column; give one, or None")
+            return encode_targets(split_targets(X, self.targets, needed=True)[1])
+        if y is None:
+            raise ValueError(
+                f"This {self.owner} estimator requires y to be passed, but the target y is None."
+            )
+        return encode_target(y, None if model is None else model.form)
+
+    def observe(self, X: Any, model: Model | None) -> Observations:
+        """The items, as the model (None: a new one) knows their attributes."""
+        if self.targets is not None:
+            X, _ = split_targets(X, self.targets, needed=False)
+        names = () if model is None else model.schema.names
+        counts = model is not None and model.schema.kind == "counts"
+        observed = encode(X, **self.reading, names=names, counts=counts)
+        if model is None:
+            return observed
+        schema = model.schema
+        schema.admit(Schema.of(observed))
+        if not (schema.closed and observed.closed) or schema.kind == "documents":
+            return observed
+        self.check_columns(observed)
+        return observed if schema.named == observed.named else observed.renamed(schema.names)
