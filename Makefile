@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit bench clean
+.PHONY: demo test lint types imports unit bench bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -24,6 +24,12 @@ unit: .venv/dev
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
+
+bench-policies: .venv/bench
+	$(BIN)/python benchmarks/policies.py
+
+bench-labels: .venv/bench
+	$(BIN)/python benchmarks/multilabel.py
 
 .venv/core: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -163,12 +163,18 @@ def _labelled(
     vectorizer: Any, train: list[Any], test: list[Any], take: Callable[[Any], Any]
 ) -> Labelled:
     binarizer = MultiLabelBinarizer().fit([item["labels"] for item in train + test])
-    return Labelled(
+    counts = [
         vectorizer.fit_transform([take(item) for item in train]),
         vectorizer.transform([take(item) for item in test]),
-        binarizer.transform([item["labels"] for item in train]),
-        binarizer.transform([item["labels"] for item in test]),
+    ]
+    for matrix in counts:  # liblinear takes no 64-bit indices
+        matrix.indices, matrix.indptr = (
+            index.astype(np.int32) for index in (matrix.indices, matrix.indptr)
+        )
+    y_train, y_test = (
+        binarizer.transform([item["labels"] for item in part]) for part in (train, test)
     )
+    return Labelled(counts[0], counts[1], y_train, y_test)
 
 
 def tokenize(texts: list[str]) -> list[list[str]]:

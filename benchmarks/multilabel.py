@@ -95,7 +95,7 @@ def measure(group: str, repeats: int) -> tuple[list[Score], list[Figure], list[R
         partial(
             fit_predict,
             part,
-            lambda: OneVsRestClassifier(LogisticRegression(max_iter=1000)),
+            lambda: OneVsRestClassifier(LogisticRegression(max_iter=1000, solver="liblinear")),
         )
     )
     harness.progress(f"{group}, {LOGISTIC}: {harness.show(logistic.seconds[0])}")

@@ -31,7 +31,7 @@ print(model.fit(roads, state).explain(new).to_polars()["attribute", "value", "sh
 #   free, 0.50: what is known of it says nothing; the class frequencies decide
 # each
 #   jam, 1.00: because way=in & hour=morning & sky=rain (100 %)
-#   free, 0.50: nothing in it was seen before; the class frequencies decide
+#   free, 0.50: no combination in it was seen before; the class frequencies decide
 # [['way'], ['hour', 'sky']]
 #   jam, 1.00: because way=in & hour=morning (100 %)
 #   jam, 1.00: because way=out & hour=evening (100 %)

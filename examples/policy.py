@@ -33,5 +33,5 @@ print(model.policy_, model.predict(new).tolist())
 # ('city', 'goods') train, 1.00: because city=Oslo & goods=books (100 %)
 # ('country', 'goods') ship, 1.00: because country=no & goods=glass (100 %)
 # ('goods',) train, 1.00: because goods=books (100 %)
-# () ship, 0.50: nothing in it was seen before; the class frequencies decide
+# () ship, 0.50: no combination in it was seen before; the class frequencies decide
 # [['goods'], []] ['train', 'ship', 'train', 'ship']

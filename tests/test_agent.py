@@ -4,8 +4,9 @@ import io
 import math
 import pickle
 import sys
+import time
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -201,6 +202,13 @@ def test_rewards_compare_distributions(y: Any, expected: Values) -> None:
     model = learnt(TOLD, y, **CLASSICAL)
     assert_values(model, expected)
     assert model.policy_ == ([["a"], []] if expected[()] else [[]])
+
+
+def test_items_without_labels_count_for_nothing() -> None:
+    table = [[1, 1, 0]] * 10 + [[0, 0, 1]] * 10
+    X = pl.DataFrame({"a": ["x"] * 10 + ["y"] * 10 + ["x"] * 15 + ["z"] * 15})
+    model = learnt(X, table + [[0, 0, 0]] * 30, **CLASSICAL)
+    assert_values(model, {(): -0.5, ("a",): 0.0})
 
 
 def test_a_dimension_a_target() -> None:
@@ -469,14 +477,13 @@ def test_time_enough() -> None:
         (3999, {("a", "b")}),
         (2000, {("a", "b")}),
         (400, {("a", "b")}),
-        (399, {("a",), ("b",)}),
     ],
 )
 def test_sets_that_are_too_large_are_passed_by(most: int, too_large: set[State]) -> None:
     y = ["p"] * 10 + ["q"] * 10 + ["r"] * 20
     several = [[f"{label}{v}" for v in range(10)] for label in y]
     coarse = [[v.replace("q", "p") for v in cell] for cell in several]
-    start = [["a"], []] if most >= 400 else [[]]
+    start = [["a"], []]
     X = pl.DataFrame({"a": coarse, "b": several})
     model = learnt(X, y, PolicyAgent(start=start), max_tuples=most)
     assert {state for state, value in values(model).items() if value is None} == too_large
@@ -660,7 +667,7 @@ BAD_NAMES: dict[str, tuple[dict[str, Any], str]] = {
     "unknown start": ({"start": [["a", "tail"], []]}, "tail"),
     "twice in a set": ({"start": [["a", "a"], []]}, "a"),
     "a set twice": ({"start": [["a"], ["a"], []]}, "a"),
-    "the empty set first": ({"start": [[], ["a"]]}, "last|end"),
+    "the empty set first": ({"start": [[], ["a"]]}, r"\[\]"),
 }
 
 
@@ -830,7 +837,8 @@ def test_progress_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
 def test_progress_in_a_terminal(
     progress: Any, shown: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    terminal = Terminal()
+    terminal, clock = Terminal(), count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))  # it all takes long
     monkeypatch.setattr(sys, "stderr", terminal)
     learnt(*noisy(0), PolicyAgent(progress=progress))
     assert bool(terminal.getvalue()) == shown

@@ -9,13 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from polars.testing import assert_frame_equal
 from sklearn.base import clone
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, label_ranking_average_precision_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.utils import get_tags
 
@@ -75,7 +74,6 @@ SETS: dict[str, tuple[Make, type]] = {
     "polars": (pl.Series, list),
     "pandas of lists": (lambda y: pd.Series(y, index=range(len(y), 0, -1)), list),
     "pandas of sets": (lambda y: pd.Series([set(labels) for labels in y]), set),
-    "pyarrow": (pa.array, list),
     "in another order": (lambda y: [labels[::-1] for labels in y], list),
     "with duplicates": (lambda y: [[*labels, labels[0]] for labels in y], list),
 }
@@ -111,6 +109,13 @@ any_form = pytest.mark.parametrize("make", FORMS.values(), ids=FORMS.keys())
 # One of each form for the tests that are about something else.
 TWO = {"lists": SETS["lists"][0], "indicator": INDICATORS["int"]}
 either = pytest.mark.parametrize("make", TWO.values(), ids=TWO.keys())
+# Every form with one estimator, and every estimator with two forms.
+PAIRS = {f"{form}-default": (make, {}) for form, make in FORMS.items()} | {
+    f"{form}-{name}": (make, params)
+    for form, make in TWO.items()
+    for name, params in ESTIMATORS.items()
+}
+any_pair = pytest.mark.parametrize(("make", "params"), PAIRS.values(), ids=PAIRS.keys())
 
 
 def fitted(make: Make, **params: Any) -> SparseTensorClassifier:
@@ -120,6 +125,15 @@ def fitted(make: Make, **params: Any) -> SparseTensorClassifier:
 def uniform(y: Labels = Y) -> list[dict[Any, float]]:
     """The distributions that label sets stand for."""
     return [dict.fromkeys(labels, 1.0) for labels in y]
+
+
+def shares(model: SparseTensorClassifier, asked: Any = ASKED) -> np.ndarray:
+    """The distribution over the labels, which an indicator shows in predict_joint only."""
+    table = model.predict_joint(asked)
+    assert table.columns[0] == "item"
+    assert table.columns[-1] == "probability"
+    assert table["item"].to_list() == np.repeat(np.arange(len(asked)), len(NAMES)).tolist()
+    return table["probability"].to_numpy().reshape(len(asked), -1)
 
 
 def without_class(model: SparseTensorClassifier) -> pl.DataFrame:
@@ -133,9 +147,18 @@ def without_class(model: SparseTensorClassifier) -> pl.DataFrame:
 # ---------------------------------------------------------------- probabilities
 
 
-@any_form
-@any_estimator
+@any_pair
 def test_a_label_set_is_a_uniform_distribution(make: Make, params: dict[str, Any]) -> None:
+    model = fitted(make, **params)
+    soft = SparseTensorClassifier(**params).fit(X, uniform())
+    assert_allclose(shares(model), soft.predict_proba(ASKED), rtol=1e-12, atol=1e-12)
+    assert_allclose(model.class_mass_, soft.class_mass_, rtol=1e-12)
+    assert_frame_equal(without_class(model), without_class(soft), rel_tol=1e-12, abs_tol=1e-12)
+
+
+@any_set
+@any_estimator
+def test_probabilities_of_label_sets(make: Make, kind: type, params: dict[str, Any]) -> None:
     model = fitted(make, **params)
     soft = SparseTensorClassifier(**params).fit(X, uniform())
     probabilities = model.predict_proba(ASKED)
@@ -143,8 +166,18 @@ def test_a_label_set_is_a_uniform_distribution(make: Make, params: dict[str, Any
     assert_allclose(probabilities, soft.predict_proba(ASKED), rtol=1e-12, atol=1e-12)
     assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
     assert_allclose(model.predict_log_proba(ASKED), soft.predict_log_proba(ASKED), rtol=1e-9)
-    assert_allclose(model.class_mass_, soft.class_mass_, rtol=1e-12)
-    assert_frame_equal(without_class(model), without_class(soft), rel_tol=1e-12, abs_tol=1e-12)
+
+
+@any_table
+@any_estimator
+def test_probabilities_of_an_indicator(make: Make, params: dict[str, Any]) -> None:
+    model = fitted(make, **params)
+    ratio = shares(model) / shares(model).max(axis=1, keepdims=True)
+    alone = model.predict_proba(ASKED)
+    assert_allclose(alone, ratio / (ratio + model.label_threshold_), rtol=1e-12, atol=1e-12)
+    assert ((alone > 0) & (alone < 1)).all()
+    assert_array_equal(alone > 0.5, model.predict(ASKED) == 1)
+    assert_allclose(model.predict_log_proba(ASKED), np.log(alone), rtol=1e-12)
 
 
 @any_set
@@ -168,9 +201,9 @@ def test_a_label_that_nobody_has() -> None:
     wide = np.column_stack([np.zeros(N, dtype=int), codes(Y)])
     model = SparseTensorClassifier().fit(X, wide)
     assert model.classes_.tolist() == [0, 1, 2, 3, 4]
-    assert not model.predict_proba(ASKED)[:, 0].any()
     assert not model.predict(ASKED)[:, 0].any()
-    assert_allclose(model.predict_proba(ASKED)[:, 1:], fitted(codes).predict_proba(ASKED))
+    assert (model.predict_proba(ASKED)[:, 0] < 1e-9).all()
+    assert_array_equal(model.predict(ASKED)[:, 1:], fitted(codes).predict(ASKED))
 
 
 LABELS: dict[str, list[Any]] = {
@@ -189,9 +222,9 @@ def test_labels_of_any_type(names: list[Any], kind: Callable[[Any], Any]) -> Non
     y = [kind([other[name] for name in labels]) for labels in Y]
     model = SparseTensorClassifier(label_threshold=1.0).fit(X, y)
     assert model.classes_.tolist() == sorted(set(names))
-    told = {label for labels in model.predict(X) for label in labels}
-    assert told == set(names)
-    assert {type(label) for label in told} <= {type(names[0]), *map(type, model.classes_)}
+    predicted = model.predict(X)
+    assert {type(labels) for labels in predicted} == {kind}
+    assert {label for labels in predicted for label in labels} == set(names)
 
 
 def test_nested_lists_of_texts_are_label_sets() -> None:
@@ -225,7 +258,7 @@ def test_strings_are_labels_and_not_sets_of_letters() -> None:
 # ---------------------------------------------------------------- predictions
 
 
-def chosen(probabilities: np.ndarray, threshold: float, slack: float) -> np.ndarray:
+def chosen(probabilities: np.ndarray, threshold: np.ndarray, slack: float) -> np.ndarray:
     """Which labels reach the threshold, with some slack for rounding."""
     return probabilities >= threshold * probabilities.max(axis=1, keepdims=True) * (1 + slack)
 
@@ -238,7 +271,7 @@ def test_the_threshold_of_an_indicator(make: Make, threshold: float | None) -> N
     assert isinstance(predicted, np.ndarray)
     assert predicted.dtype.kind == "i"
     assert predicted.shape == (len(ASKED), 4)
-    probabilities = model.predict_proba(ASKED)
+    probabilities = shares(model)
     assert set(np.unique(predicted)) == {0, 1}
     assert (predicted >= chosen(probabilities, model.label_threshold_, 1e-9)).all()
     assert (predicted <= chosen(probabilities, model.label_threshold_, -1e-9)).all()
@@ -251,10 +284,25 @@ def test_the_threshold_of_label_sets(make: Make, kind: type, threshold: float | 
     predicted = model.predict(ASKED)
     assert isinstance(predicted, list)
     assert {type(labels) for labels in predicted} == {kind}
-    table = fitted(codes, label_threshold=model.label_threshold_).predict(ASKED)
+    indicator = fitted(codes, label_threshold=threshold)
+    table = indicator.predict(ASKED)
     expected = [[NAMES[place] for place in np.flatnonzero(row)] for row in table]
     assert predicted == [kind(labels) for labels in expected]
-    assert model.label_threshold_ == (threshold or fitted(codes).label_threshold_)
+    assert_array_equal(model.label_threshold_, indicator.label_threshold_)
+
+
+@any_form
+def test_there_is_a_threshold_for_each_label(make: Make) -> None:
+    found = fitted(make).label_threshold_
+    assert found.shape == (4,)
+    assert ((found > 0) & (found <= 1)).all()
+    assert fitted(make, label_threshold=0.3).label_threshold_.tolist() == [0.3] * 4
+
+
+def test_no_threshold_without_labels() -> None:
+    model = SparseTensorClassifier(label_threshold=0.5)
+    assert not hasattr(model, "label_threshold_")
+    assert not hasattr(model.fit(X, [labels[0] for labels in Y]), "label_threshold_")
 
 
 def test_a_label_that_just_reaches_the_threshold_is_predicted() -> None:
@@ -267,6 +315,13 @@ def test_a_label_that_just_reaches_the_threshold_is_predicted() -> None:
     assert pairs.predict([["x"]]) == [["a", "b"]]
 
 
+def test_its_probability_is_above_one_half() -> None:
+    table = np.array([[1, 0, 0]] * 4 + [[0, 1, 0]] * 2 + [[0, 0, 1]] * 2)
+    model = SparseTensorClassifier(label_threshold=0.5).fit([["x"]] * 8, table)
+    assert model.predict([["unseen"]]).tolist() == [[1, 1, 1]]
+    assert (model.predict_proba([["unseen"]]) > 0.5).all()
+
+
 @either
 def test_the_threshold_acts_at_prediction(make: Make) -> None:
     model = fitted(make)
@@ -274,7 +329,7 @@ def test_the_threshold_acts_at_prediction(make: Make) -> None:
     sizes = []
     for threshold in (0.01, 0.2, 0.5, 1.0):
         model.set_params(label_threshold=threshold)
-        assert model.label_threshold_ == threshold
+        assert model.label_threshold_.tolist() == [threshold] * 4
         predicted = model.predict(ASKED)
         assert shown(predicted) == shown(fitted(make, label_threshold=threshold).predict(ASKED))
         sizes.append(sum(len(labels) for labels in as_sets(predicted)))
@@ -293,8 +348,7 @@ def shown(answer: Any) -> Any:
     return answer.tolist() if isinstance(answer, np.ndarray) else answer
 
 
-@any_form
-@any_estimator
+@any_pair
 def test_score_is_subset_accuracy(make: Make, params: dict[str, Any]) -> None:
     model = fitted(make, **params)
     predicted = model.predict(X)
@@ -309,12 +363,21 @@ def test_score_is_subset_accuracy(make: Make, params: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize("label", ["aaa", "bus", "zzz"])
+def test_a_label_never_seen_is_not_right(label: str) -> None:
+    items = [["x"], ["y"]]
+    model = SparseTensorClassifier(label_threshold=0.5).fit(items, [["art"], ["law", "sea"]])
+    assert model.score(items, [["art"], ["sea", "law"]]) == 1
+    assert model.score(items, [[label], ["sea", "law"]]) == 0.5
+    assert model.score(items, [["art", label], ["sea", "law"]]) == 0.5
+
+
 @any_form
 def test_pickles(make: Make) -> None:
     model = fitted(make)
     twin = pickle.loads(pickle.dumps(model))
     assert shown(twin.predict(ASKED)) == shown(model.predict(ASKED))
-    assert twin.label_threshold_ == model.label_threshold_
+    assert_array_equal(twin.label_threshold_, model.label_threshold_)
 
 
 # ---------------------------------------------------------------- the threshold that is chosen
@@ -357,7 +420,6 @@ def test_the_chosen_threshold_is_nearly_the_best(sizes: list[int], seed: int) ->
     items, y = topics(sizes, 300, seed)
     fresh, truth = topics(sizes, 300, seed + 100)
     model = SparseTensorClassifier().fit(items, y)
-    assert 0 < model.label_threshold_ <= 1
     ours = micro_f1(model, fresh, truth)
     best = max(
         micro_f1(model.set_params(label_threshold=threshold), fresh, truth)
@@ -368,33 +430,27 @@ def test_the_chosen_threshold_is_nearly_the_best(sizes: list[int], seed: int) ->
         assert ours > micro_f1(model.set_params(label_threshold=1.0), fresh, truth) + 0.05
 
 
-def test_the_threshold_is_chosen_for_items_not_learnt() -> None:
-    # Each item has a word of its own, which in the training data gives all away.
-    items, y = topics([2], 200, 0)
-    for n, item in enumerate(items):
-        item["own"] = [f"own {n}"] * 12
-    fresh, truth = topics([2], 200, 1)
-    model = SparseTensorClassifier().fit(items, y)
-    ours = micro_f1(model, fresh, truth)
-    best = max(
-        micro_f1(model.set_params(label_threshold=threshold), fresh, truth)
-        for threshold in np.geomspace(0.001, 1, 40)
-    )
-    assert ours > best - 0.05
+def test_the_threshold_is_chosen_by_items_held_out() -> None:
+    # A word of its own gives an item away where it was learnt, and says nothing where it was not.
+    items, y = topics([1, 2], 200, 0)
+    marked = [{**item, "own": [f"own {n}"] * 12} for n, item in enumerate(items)]
+    found, told = (SparseTensorClassifier().fit(each, y) for each in (items, marked))
+    assert len(set(found.label_threshold_)) > 1
+    assert_allclose(told.label_threshold_, found.label_threshold_, rtol=1e-9)
 
 
 @either
 def test_few_items_have_a_threshold_too(make: Make) -> None:
     for n in (1, 2, 3, 5):
         model = SparseTensorClassifier().fit(X[:n], make(Y[:n]))
-        assert 0 < model.label_threshold_ <= 1
+        assert ((model.label_threshold_ > 0) & (model.label_threshold_ <= 1)).all()
 
 
 @either
 @any_estimator
 def test_the_same_data_gives_the_same_threshold(make: Make, params: dict[str, Any]) -> None:
     first, second = (fitted(make, **params).label_threshold_ for _ in range(2))
-    assert first == second
+    assert_array_equal(first, second)
 
 
 Learner: TypeAlias = Callable[[list[tuple[Any, Labels]]], SparseTensorClassifier]
@@ -419,35 +475,26 @@ def added(parts: list[tuple[Any, Labels]]) -> SparseTensorClassifier:
     return one + other
 
 
+def typical(model: SparseTensorClassifier) -> float:
+    """The logarithm of one threshold for all labels."""
+    return float(np.log(model.label_threshold_).mean())
+
+
 @pytest.mark.parametrize("learn", [in_parts, merged, added])
-@pytest.mark.parametrize("turned", [False, True])
-def test_evidence_for_the_threshold_adds_up(learn: Learner, turned: bool) -> None:
-    few, many = topics([1], 60, 0), topics([3], 400, 1)
-    model = learn([many, few] if turned else [few, many])
-    alone = SparseTensorClassifier().fit(*few).label_threshold_
-    fresh, truth = topics([3], 200, 2)
-    ours = micro_f1(model, fresh, truth)
-    best = max(
-        micro_f1(model.set_params(label_threshold=threshold), fresh, truth)
-        for threshold in np.geomspace(0.001, 1, 40)
-    )
-    assert ours > best - 0.05
-    assert ours > micro_f1(model.set_params(label_threshold=alone), fresh, truth) + 0.05
-
-
-def test_evidence_is_not_only_of_the_last_batch() -> None:
-    many, few = topics([3], 400, 1), topics([1], 60, 0)
-    alone = SparseTensorClassifier().fit(*many).label_threshold_
-    both = in_parts([many, few]).label_threshold_
-    last = SparseTensorClassifier().fit(*few).label_threshold_
-    assert abs(np.log(both / alone)) < abs(np.log(both / last))
+@pytest.mark.parametrize("first", ["many", "few"])
+def test_evidence_for_the_threshold_adds_up(learn: Learner, first: str) -> None:
+    many, few = topics([3], 300, 1), topics([1], 3, 0)
+    of_many, of_few = (typical(SparseTensorClassifier().fit(*part)) for part in (many, few))
+    assert abs(of_many - of_few) > 0.5  # else this says nothing
+    both = typical(learn([many, few] if first == "many" else [few, many]))
+    assert abs(both - of_many) < 0.1
 
 
 def test_unlearning_keeps_a_threshold() -> None:
     model = fitted(list).unlearn(X[:30], Y[:30])
-    assert 0 < model.label_threshold_ <= 1
+    assert ((model.label_threshold_ > 0) & (model.label_threshold_ <= 1)).all()
     given = fitted(list, label_threshold=0.3).unlearn(X[:30], Y[:30])
-    assert given.label_threshold_ == 0.3
+    assert given.label_threshold_.tolist() == [0.3] * 4
 
 
 @pytest.mark.parametrize("threshold", [0, 0.0, -0.1, 1.5, "half", float("nan")])
@@ -471,7 +518,8 @@ def assert_same(one: SparseTensorClassifier, other: SparseTensorClassifier) -> N
     assert_frame_equal(
         one.corpus_.sort(order), other.corpus_.sort(order), rel_tol=1e-12, abs_tol=1e-12
     )
-    assert_allclose(one.predict_proba(ASKED), other.predict_proba(ASKED), atol=1e-9)
+    joint = [model.predict_joint(ASKED) for model in (one, other)]
+    assert_frame_equal(*joint, rel_tol=1e-9, abs_tol=1e-9)
 
 
 # Sorted by their first label, so that later parts bring new labels.
@@ -483,8 +531,7 @@ def part(make: Make, items: Sequence[int]) -> tuple[Any, Any]:
     return [X[n] for n in items], make([Y[n] for n in items])
 
 
-@any_form
-@any_estimator
+@any_pair
 def test_partial_fits_make_a_fit(make: Make, params: dict[str, Any]) -> None:
     model = SparseTensorClassifier(**params)
     for items in PARTS:
@@ -515,7 +562,7 @@ def test_a_weight_is_a_repetition(make: Make, params: dict[str, Any]) -> None:
     copies = np.repeat(np.arange(N), weights)
     repeated = SparseTensorClassifier(**params).fit(*part(make, copies.tolist()))
     assert_allclose(weighted.class_mass_, repeated.class_mass_, rtol=1e-12)
-    assert_allclose(weighted.predict_proba(ASKED), repeated.predict_proba(ASKED), atol=1e-9)
+    assert_allclose(shares(weighted), shares(repeated), atol=1e-9)
 
 
 def test_lists_and_sets_are_one_form() -> None:
@@ -556,7 +603,7 @@ def test_a_named_target_whose_cells_are_lists(contain: Any, targets: Any) -> Non
     model = SparseTensorClassifier(targets=targets).fit(contain(DATA))
     apart = SparseTensorClassifier().fit(contain(X), Y)
     assert_same(model, apart)
-    assert model.label_threshold_ == apart.label_threshold_
+    assert_array_equal(model.label_threshold_, apart.label_threshold_)
     assert model.predict(contain(DATA)) == apart.predict(contain(X))
     assert model.predict(contain(X)) == apart.predict(contain(X))
     assert {type(labels) for labels in model.predict(contain(X))} == {list}
@@ -576,7 +623,7 @@ def state(model: SparseTensorClassifier) -> Any:
         model.class_mass_.tolist(),
         repr(model.predict_proba(X)),
         repr(model.predict(X)),
-        getattr(model, "label_threshold_", None),
+        repr(getattr(model, "label_threshold_", None)),
         model.get_params(),
     )
 
@@ -611,7 +658,7 @@ BAD_SETS: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
     "None among labels": (spoilt(["art", None]), ValueError, (SEVEN,)),
     "NaN among labels": (spoilt(["art", float("nan")]), EITHER, ()),
     "a label among sets": (spoilt("art"), EITHER, (SEVEN,)),
-    "a distribution among sets": (spoilt({"art": 1.0}), EITHER, (SEVEN,)),
+    "a distribution among sets": (spoilt({"art": 1.0}), EITHER, (r"\b[07]\b",)),
     "numbers and texts": (spoilt(["art", 3]), EITHER, ()),
     "too few": (Y[:-1], ValueError, (rf"\b{N}\b", rf"\b{N - 1}\b")),
 }
@@ -709,17 +756,22 @@ OTHERS = [
 any_other = pytest.mark.parametrize(("one", "other"), OTHERS)
 
 
+def of_form(name: str) -> SparseTensorClassifier:
+    """A model of this form; a given threshold saves time."""
+    return SparseTensorClassifier(label_threshold=0.5).fit(X, ALL[name])
+
+
 @any_other
 @pytest.mark.parametrize("method", ["partial_fit", "unlearn"])
 def test_another_form_of_y(one: str, other: str, method: str) -> None:
-    model = SparseTensorClassifier().fit(X, ALL[one])
+    model = of_form(one)
     with refused(model, ValueError):
         getattr(model, method)(X, ALL[other])
 
 
 @any_other
 def test_models_of_another_form_are_not_merged(one: str, other: str) -> None:
-    model, stranger = (SparseTensorClassifier().fit(X, ALL[name]) for name in (one, other))
+    model, stranger = of_form(one), of_form(other)
     with refused(model, ValueError):
         model.merge(stranger)
     with refused(model, ValueError):
@@ -728,9 +780,9 @@ def test_models_of_another_form_are_not_merged(one: str, other: str) -> None:
 
 @any_other
 def test_fit_may_change_the_form(one: str, other: str) -> None:
-    model = SparseTensorClassifier().fit(X, ALL[one]).fit(X, ALL[other])
-    fresh = SparseTensorClassifier().fit(X, ALL[other])
-    assert repr(model.predict(ASKED)) == repr(fresh.predict(ASKED))
+    model = of_form(one).fit(X, ALL[other])
+    assert repr(model.predict(ASKED)) == repr(of_form(other).predict(ASKED))
+    assert repr(model.classes_) == repr(of_form(other).classes_)
 
 
 NEVER: dict[str, Collection[str]] = {
@@ -768,7 +820,7 @@ def test_tags(params: dict[str, Any]) -> None:
     assert tags.target_tags.multi_output
 
 
-@pytest.mark.parametrize("name", ["int", "bool", "csr"])
+@pytest.mark.parametrize("name", ["int", "bool", "nested lists"])
 def test_cross_validation(name: str) -> None:
     y = INDICATORS[name](Y)
     frame = pl.DataFrame(X)
@@ -778,7 +830,7 @@ def test_cross_validation(name: str) -> None:
     scores = cross_val_score(SparseTensorClassifier(), frame, y, cv=3, scoring="f1_micro")
     assert (scores > 0.5).all()
     ranked = cross_val_predict(SparseTensorClassifier(), frame, y, cv=3, method="predict_proba")
-    assert_allclose(ranked.sum(axis=1), 1)
+    assert label_ranking_average_precision_score(codes(Y), ranked) > 0.7
 
 
 def test_grid_search_over_the_threshold() -> None:

@@ -12,7 +12,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import sparse
+from sklearn.base import clone
 
 import stc
 from stc import SparseTensorClassifier
@@ -193,3 +195,41 @@ def test_the_version_is_that_of_the_package() -> None:
     command = [str(Path(sys.executable).with_name("stc")), "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"stc {stc.__version__}"
+
+
+def test_records_with_keys_in_another_order_merge() -> None:
+    policy = [["a", "b"], ["b"]]
+    model = SparseTensorClassifier(dimensions="each", policy=policy)
+    one = clone(model).fit([{"a": "u", "b": "x"}, {"a": "v", "b": "y"}], ["p", "q"])
+    other = clone(model).fit([{"b": "x", "a": "v"}], ["p"])
+    whole = clone(model).fit(
+        [{"a": "u", "b": "x"}, {"a": "v", "b": "y"}, {"a": "v", "b": "x"}], ["p", "q", "p"]
+    )
+    assert_frame_equal((one + other).corpus_, whole.corpus_)
+
+
+@pytest.mark.parametrize("dimensions", [None, [["a", "b"]], {"c": ["a"], "d": ["b"]}])
+def test_learning_on_with_other_dimensions_is_refused(dimensions: Any) -> None:
+    items = [{"a": "u", "b": "x"}]
+    model = SparseTensorClassifier(dimensions="each").fit(items, ["p"])
+    with pytest.raises(ValueError, match="learnt with the dimensions"):
+        model.set_params(dimensions=dimensions).partial_fit(items, ["q"])
+    assert model.classes_.tolist() == ["p"]
+
+
+def test_labels_that_are_told_apart_surely_have_a_moderate_threshold() -> None:
+    items, labels = [{"w": ["tank"]}, {"w": ["kiss"]}] * 20, [["war"], ["love"]] * 20
+    model = SparseTensorClassifier().fit(items, labels)
+    assert ((model.label_threshold_ > 0.1) & (model.label_threshold_ < 0.9)).all()
+    assert model.predict([{"w": ["tank"] * 9 + ["kiss"]}]) == [["war"]]
+
+
+def test_classes_of_several_targets_are_declared_in_both_ways() -> None:
+    X, y = [["a"], ["b"]], np.array([["1", "u"], ["2", "v"]])
+    by_target = [np.array(["1", "2"]), np.array(["u", "v"])]
+    found = SparseTensorClassifier().partial_fit(X, y, classes=by_target).joint_classes_
+    assert found.tolist() == [["1", "u"], ["1", "v"], ["2", "u"], ["2", "v"]]
+    found = SparseTensorClassifier().partial_fit(X, y, classes=[("3", "u")]).joint_classes_
+    assert found.tolist() == [["1", "u"], ["2", "v"], ["3", "u"]]
+    with pytest.raises(ValueError, match="class of each of 2 targets"):
+        SparseTensorClassifier().partial_fit(X, y, classes=[("3",)])

@@ -322,6 +322,14 @@ def test_score_is_the_share_of_items_with_all_right(form: Form, params: dict[str
     )
 
 
+@pytest.mark.parametrize("pair", [("a", "s"), ("p", "t"), ("p", "new"), ("z", "z")])
+def test_a_combination_never_seen_is_not_right(pair: tuple[str, str]) -> None:
+    items = [["x"], ["y"]]
+    model = SparseTensorClassifier().fit(items, np.array([["p", "s"], ["q", "t"]]))
+    assert model.score(items, np.array([["p", "s"], ["q", "t"]])) == 1
+    assert model.score(items, np.array([pair, ("q", "t")])) == 0.5
+
+
 @any_estimator
 def test_sample_weights(params: dict[str, Any]) -> None:
     weights = np.random.default_rng(1).integers(0, 3, N)
@@ -347,8 +355,9 @@ def test_forms_agree() -> None:
 def test_predict_joint_with_one_target() -> None:
     model = SparseTensorClassifier().fit(X, column(ROWS, 0))
     table = model.predict_joint(ASKED)
-    assert table.columns == ["item", "target0", "probability"]
-    assert table["target0"].to_list() == ["cold", "hot"] * ASKED.height
+    assert table.width == 3
+    assert table["item"].to_list() == np.repeat(np.arange(ASKED.height), 2).tolist()
+    assert table[:, 1].to_list() == ["cold", "hot"] * ASKED.height
     assert_allclose(table["probability"].to_numpy().reshape(-1, 2), model.predict_proba(ASKED))
 
 
@@ -427,6 +436,35 @@ def test_merging(form: Form, params: dict[str, Any]) -> None:
     assert_same(models[0].merge(models[1]).merge(models[2]).merge(models[3]), whole)
 
 
+LONGER: dict[str, tuple[Any, Any, list[list[Any]]]] = {
+    "texts": (
+        np.array([["a", "b"], ["b", "c"]]),
+        np.array([["longer", "c"]]),
+        [["a", "b"], ["b", "c"], ["longer", "c"]],
+    ),
+    "texts in a frame": (
+        pl.DataFrame({"k": ["a", "b"], "l": [1, 2]}),
+        pl.DataFrame({"k": ["longer"], "l": [2]}),
+        [["a", 1], ["b", 2], ["longer", 2]],
+    ),
+    "numbers": (
+        np.array([[1, 2], [3, 4]], dtype="i1"),
+        np.array([[300, 4]]),
+        [[1, 2], [3, 4], [300, 4]],
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "classes"), LONGER.values(), ids=LONGER.keys())
+def test_later_classes_may_need_more_room(first: Any, second: Any, classes: Any) -> None:
+    model = SparseTensorClassifier().partial_fit([["x"], ["y"]], first)
+    other = SparseTensorClassifier().fit([["z"]], second)
+    for both in (model + other, other + model, model.partial_fit([["z"]], second)):
+        assert both.joint_classes_.tolist() == classes
+        assert both.predict([["z"]]).tolist() == classes[-1:]
+        assert both.classes_[0].tolist() == [row[0] for row in classes]
+
+
 def test_unlearning_everything_leaves_an_empty_model() -> None:
     form = FORMS["polars"]
     model = fitted(form, {}).unlearn(X, form.y)
@@ -448,75 +486,65 @@ def test_a_batch_of_zeros_and_ones_is_joint_where_the_model_is() -> None:
 
 # ---------------------------------------------------------------- distributions in the cells
 
-CELLS: list[tuple[Any, Any]] = [
-    (["red", "blue"], "big"),
-    ("red", {"big": 3, "small": 1}),
-    ({"blue": 1, "red": 1}, ["big", "small"]),
-    ("green", "small"),
-    (["green", "green", "red"], "small"),
-]
-SHARES: list[tuple[dict[str, float], dict[str, float]]] = [
-    ({"red": 0.5, "blue": 0.5}, {"big": 1}),
-    ({"red": 1}, {"big": 0.75, "small": 0.25}),
-    ({"blue": 0.5, "red": 0.5}, {"big": 0.5, "small": 0.5}),
-    ({"green": 1}, {"small": 1}),
-    ({"green": 2 / 3, "red": 1 / 3}, {"small": 1}),
-]
 FEW = [{"a": "x", "b": ["u", "v"]}, {"a": "x"}, {"a": "y", "b": "u"}, {"b": "v"}, {"a": "z"}]
-SOFT: Soft = [
-    {f"{c} {s}": p * q for c, p in colors.items() for s, q in sizes.items()}
-    for colors, sizes in SHARES
+COLORS = [["red", "blue"], ["red"], ["blue", "red"], ["green"], ["green", "red", "blue"]]
+SIZES = [["big"], ["big", "small"], ["small", "big"], ["small"], ["small"]]
+VOTES: list[dict[str, int]] = [
+    {"big": 1},
+    {"big": 3, "small": 1},
+    {"small": 2, "big": 2},
+    {"small": 5},
+    {"small": 1},
 ]
 
 
-def with_cells(cells: Sequence[tuple[Any, Any]]) -> list[dict[str, Any]]:
-    """Records with their two targets among the attributes."""
+def product(sizes: Sequence[Any]) -> Soft:
+    """The joint distribution of each item as that of one target."""
     return [
-        {"color": color, **record, "size": size}
-        for record, (color, size) in zip(FEW, cells, strict=True)
+        {f"{c} {s}": share(size)[s] / len(color) for c in color for s in share(size)}
+        for color, size in zip(COLORS, sizes, strict=True)
     ]
 
 
-def lists(cells: Sequence[tuple[Any, Any]]) -> pl.DataFrame:
-    """Cells as lists, a weight being a repetition."""
-    columns = {
-        name: [repeated(pair[t]) for pair in cells] for t, name in enumerate(("color", "size"))
-    }
-    return pl.DataFrame(columns)
+def share(cell: Any) -> dict[str, float]:
+    """The distribution in a cell."""
+    weights = cell if isinstance(cell, dict) else dict.fromkeys(cell, 1)
+    return {value: weight / sum(weights.values()) for value, weight in weights.items()}
 
 
-def repeated(cell: Any) -> list[str]:
-    if isinstance(cell, dict):
-        return [value for value, weight in cell.items() for _ in range(weight)]
-    return cell if isinstance(cell, list) else [cell]
+def with_cells(sizes: Sequence[Any]) -> list[dict[str, Any]]:
+    """Records with their two targets among the attributes."""
+    return [
+        {"color": color, **record, "size": size}
+        for record, color, size in zip(FEW, COLORS, sizes, strict=True)
+    ]
+
+
+def targets_of(sizes: Sequence[Any], library: Any) -> Any:
+    return library.DataFrame({"color": COLORS, "size": sizes})
 
 
 NAMED = SparseTensorClassifier(targets=["color", "size"])
-DISTRIBUTIONS: dict[str, Callable[[], SparseTensorClassifier]] = {
-    "records": lambda: clone(NAMED).fit(with_cells(CELLS)),
-    "polars": lambda: clone(NAMED).fit(pl.concat([lists(CELLS), frame(FEW)], how="horizontal")),
-    "pandas": lambda: clone(NAMED).fit(pd.DataFrame(with_cells(CELLS))),
-    "y in polars": lambda: SparseTensorClassifier().fit(FEW, lists(CELLS)),
-    "y in pandas": lambda: SparseTensorClassifier().fit(
-        FEW, pd.DataFrame(CELLS, columns=["color", "size"])
-    ),
+ALL_IN = pl.DataFrame(
+    with_cells(SIZES), schema={"color": pl.List(pl.String), "a": pl.String}
+).with_columns(b=pl.Series([["u", "v"], [], ["u"], ["v"], []]), size=pl.Series(SIZES))
+DISTRIBUTIONS: dict[str, tuple[Callable[[], SparseTensorClassifier], Sequence[Any]]] = {
+    "records": (lambda: clone(NAMED).fit(with_cells(SIZES)), SIZES),
+    "records of votes": (lambda: clone(NAMED).fit(with_cells(VOTES)), VOTES),
+    "polars": (lambda: clone(NAMED).fit(ALL_IN), SIZES),
+    "pandas": (lambda: clone(NAMED).fit(pd.DataFrame(with_cells(SIZES))), SIZES),
+    "pandas of votes": (lambda: clone(NAMED).fit(pd.DataFrame(with_cells(VOTES))), VOTES),
+    "y in polars": (lambda: SparseTensorClassifier().fit(FEW, targets_of(SIZES, pl)), SIZES),
+    "y in pandas": (lambda: SparseTensorClassifier().fit(FEW, targets_of(SIZES, pd)), SIZES),
+    "votes in pandas": (lambda: SparseTensorClassifier().fit(FEW, targets_of(VOTES, pd)), VOTES),
 }
 
 
-def frame(records: list[dict[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "a": [record.get("a") for record in records],
-            "b": [repeated(record["b"]) if "b" in record else [] for record in records],
-        }
-    )
-
-
-@pytest.mark.parametrize("make", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS.keys())
+@pytest.mark.parametrize(("make", "sizes"), DISTRIBUTIONS.values(), ids=DISTRIBUTIONS.keys())
 def test_cells_with_several_values_make_a_product(
-    make: Callable[[], SparseTensorClassifier],
+    make: Callable[[], SparseTensorClassifier], sizes: Sequence[Any]
 ) -> None:
-    single = SparseTensorClassifier().fit(FEW, SOFT)
+    single = SparseTensorClassifier().fit(FEW, product(sizes))
     model = make()
     found = [" ".join(row) for row in model.joint_classes_.tolist()]
     assert found == single.classes_.tolist()
@@ -524,8 +552,9 @@ def test_cells_with_several_values_make_a_product(
     assert_allclose(ours, single.predict_proba(FEW), atol=1e-12)
 
 
-def test_products_are_learnt_and_unlearnt_in_parts() -> None:
-    records = with_cells(CELLS)
+@pytest.mark.parametrize("sizes", [SIZES, VOTES])
+def test_products_are_learnt_and_unlearnt_in_parts(sizes: Sequence[Any]) -> None:
+    records = with_cells(sizes)
     model = clone(NAMED).partial_fit(records[:2]).partial_fit(records[2:])
     whole = clone(NAMED).fit(records)
     assert model.joint_classes_.tolist() == whole.joint_classes_.tolist()
@@ -658,6 +687,33 @@ def assert_same_named(one: SparseTensorClassifier, other: SparseTensorClassifier
     assert one.joint_classes_.tolist() == other.joint_classes_.tolist()
     order = ["attribute", "value", "kind", "count"]
     assert_frame_equal(one.corpus_.sort(order), other.corpus_.sort(order), rel_tol=1e-12)
+
+
+@any_container
+def test_the_score_of_named_targets(make: Data) -> None:
+    model = named(make)
+    apart = SparseTensorClassifier().fit(make(X), polars(pairs()))
+    assert 0 < model.score(make(DATA)) < 1
+    assert model.score(make(DATA)) == apart.score(make(X), polars(pairs()))
+    one = named(make, "kind")
+    assert one.score(make(DATA.drop("count"))) == np.mean(one.predict(make(X)) == column(ROWS, 0))
+
+
+RESERVED = ["item", "probability", "attribute", "value", "mass", "support", "class", "dimensions"]
+
+
+@pytest.mark.parametrize("name", RESERVED)
+@pytest.mark.parametrize("params", [{}, {"dimensions": "each"}])
+def test_a_target_may_be_named_like_a_column_of_our_tables(
+    name: str, params: dict[str, Any]
+) -> None:
+    data = DATA.rename({"kind": name})
+    model = SparseTensorClassifier(targets=[name, "count"], **params).fit(data)
+    assert (
+        model.predict(data).tolist() == named(CONTAINERS["polars"], **params).predict(DATA).tolist()
+    )
+    assert model.corpus_.height == named(CONTAINERS["polars"], **params).corpus_.height
+    assert model.predict_joint(data).height == N * len(model.joint_classes_)
 
 
 def test_weights_with_named_targets() -> None:
@@ -808,10 +864,10 @@ BAD_DATA: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
     "not in the frame": (X, None, ("kind",)),
     "not in the records": (X.to_dicts(), None, ("kind",)),
     "a record without it": ([NO_KIND[0], {"color": "red"}], None, ("kind", r"\b1\b")),
-    "a record where it is None": (NO_KIND, None, ("kind", r"\b1\b")),
-    "a record where it is empty": ([NO_KIND[0], {"color": "x", "kind": []}], None, (r"\b1\b",)),
-    "a row where it is null": (pl.DataFrame(NO_KIND), None, ("kind", r"\b1\b")),
-    "a row where it is missing in pandas": (pd.DataFrame(NO_KIND), None, ("kind", r"\b1\b")),
+    "a record where it is None": (NO_KIND, None, (r"\b1\b",)),
+    "a record where it is empty": ([NO_KIND[0], {"color": "x", "kind": []}], None, ()),
+    "a row where it is null": (pl.DataFrame(NO_KIND), None, (r"\b1\b",)),
+    "a row where it is missing in pandas": (pd.DataFrame(NO_KIND), None, (r"\b1\b",)),
     "an array": (X.to_numpy(), None, ("frame|records",)),
     "a list of lists": (X.to_numpy().tolist(), None, ("frame|records",)),
     "documents": (["red hot", "blue cold"], None, ("frame|records",)),
@@ -831,7 +887,11 @@ def test_data_without_the_named_target(data: Any, y: Any, words: tuple[str, ...]
         model.fit(data, y)
 
 
-@any_bad_data
+# A record without any attribute may well join a model that has some.
+LATER = {name: bad for name, bad in BAD_DATA.items() if name != "no attribute in records"}
+
+
+@pytest.mark.parametrize(("data", "y", "words"), LATER.values(), ids=LATER.keys())
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "unlearn"])
 def test_a_fitted_model_refuses_it_too(
     data: Any, y: Any, words: tuple[str, ...], method: str

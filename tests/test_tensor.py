@@ -7,7 +7,8 @@ import time
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from functools import cached_property
+from itertools import combinations, pairwise, product
 from random import Random
 from typing import Any
 
@@ -40,8 +41,8 @@ from strategies import (
 )
 from tensor_oracle import Set, Tensor, joint, learn_tensor, marginal, value
 
-MANY = settings(PROFILE, max_examples=150)
-MODEST = settings(PROFILE, max_examples=40)
+MANY = settings(PROFILE, max_examples=100)
+MODEST = settings(PROFILE, max_examples=30)
 # Few values, so that tuples repeat; 1 and 1.0 are one.
 FEW = ("u", "v", "x: y", 1, 1.0)
 WORDS = ("u", "v", "x: y", "1")
@@ -70,8 +71,7 @@ class Layout:
         return [[self.part(r, group, missing) for group in self.groups.values()] for r in records]
 
     def part(self, record: Record, group: tuple[str, ...], missing: str) -> Bag:
-        whole = bag(record, group, missing)
-        return {feature: w for feature, w in whole.items() if feature[0] in group}
+        return bag({a: record[a] for a in group if a in record}, group, missing)
 
     def chain(self, policy: Sequence[Sequence[str]] | None) -> list[Set]:
         """A policy as positions; the empty set is what remains."""
@@ -117,6 +117,7 @@ class Case:
     def items(self, records: Sequence[Record]) -> list[list[Bag]]:
         return self.layout.items(records, self.missing)
 
+    @cached_property
     def truth(self) -> Tensor:
         return learn_tensor(self.items(self.data.records), self.answers.soft, self.data.weights)
 
@@ -251,7 +252,7 @@ def label_sets(dice: Random, pool: Sequence[Any], size: int) -> Answers:
 
 def assert_learnt(model: SparseTensorClassifier, case: Case) -> None:
     """The corpus of every set of the policy, and no other entry."""
-    truth = case.truth()
+    truth = case.truth
     several = len(case.layout.groups) > 1
     expected: dict[Any, tuple[float, int]] = {}
     for S in case.chain:
@@ -283,7 +284,7 @@ def assert_predicts(
     model: SparseTensorClassifier, X: Any, records: Sequence[Record], case: Case
 ) -> None:
     """Probabilities, their logarithms, the set that answered and the coverage are the oracle's."""
-    truth, items, chain = case.truth(), case.items(records), case.chain
+    truth, items, chain = case.truth, case.items(records), case.chain
     logs = np.array([truth.logarithms(item, chain, case.hyper) for item in items])
     tolerance = truth.tolerance(chain, case.hyper)
     if case.answers.names:
@@ -370,7 +371,7 @@ def assert_same(a: SparseTensorClassifier, b: SparseTensorClassifier, case: Case
     np.testing.assert_allclose(a.corpus_["mass"], b.corpus_["mass"], rtol=1e-12)
     np.testing.assert_allclose(a.class_mass_, b.class_mass_, rtol=1e-12)
     asked = [*case.data.records, {}]
-    tolerance = case.truth().tolerance(case.chain, case.hyper)
+    tolerance = case.truth.tolerance(case.chain, case.hyper)
     ours, theirs = a.predict_proba(asked), b.predict_proba(asked)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
     assert a.policy_used(asked).tolist() == b.policy_used(asked).tolist()
@@ -421,8 +422,8 @@ def test_entropy_counts_the_classes_of_its_own_set() -> None:
     X = [{"a": "u", "b": "x"}, {"a": "u", "b": "x"}, {"a": "v", "b": "y"}, {"a": "u"}]
     y = ["A", "B", "B", "C"]
     case = Case(Data(X, y, None, {}), HAND_LAYOUT, None, Answers(y, soft(y)), Hyper(1, 0, 1))
-    H = case.truth().entropy((0, 1))
-    assert case.truth().features == [[("a", "u"), ("a", "v")], [("b", "x"), ("b", "y")]]
+    H = case.truth.entropy((0, 1))
+    assert case.truth.features == [[("a", "u"), ("a", "v")], [("b", "x"), ("b", "y")]]
     # Balanced, A has 1 in ux and B 1/2, so P = (2/3, 1/3); of I = 2, not of 3.
     expected = 1 + (2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3)) / math.log(2)
     assert float(H[0, 0]) == pytest.approx(expected, abs=1e-15)
@@ -518,21 +519,65 @@ def test_five_dimensions_and_all_their_sets(hyper: Hyper) -> None:
     X, asked = five(24, 0), [*five(6, 1), {"a": "a0", "c": "c1", "e": "no"}, {}]
     y = [{"A": 1.0, "B": n % 3, "C": n % 2} for n in range(24)]
     weights = [0.5 + n % 4 for n in range(24)]
-    data = Data(X, y, weights, {})
-    case = Case(data, FIVE, policy, Answers(y, soft(y)), hyper)
+    case = Case(Data(X, y, weights, {}), FIVE, policy, Answers(y, soft(y)), hyper)
     model = case.fitted()
     assert_learnt(model, case)
     assert_predicts(model, asked, asked, case)
     assert len(set(model.policy_used([*X, *asked]).tolist())) > 4
-    for S in policy:
-        model.set_params(policy=[S])
-        assert_predicts(model, asked, asked, Case(data, FIVE, [S], case.answers, hyper))
+    for S in policy[::5]:
+        assert_predicts(model.set_params(policy=[S]), asked, asked, replace(case, policy=[S]))
+
+
+def glued(record: Record) -> Record:
+    """Tuples as the texts of one attribute: the slow way to the same."""
+    return {"all": ["|".join(each) for each in product(*record.values())]}
+
+
+@pytest.mark.parametrize(("dimensions", "values"), [(13, 60), (70, 2), (3, 4)])
+@pytest.mark.parametrize("several", [False, True])
+def test_tuples_are_never_confused(dimensions: int, values: int, several: bool) -> None:
+    # But for the last, the full tensors have more than 2^64 cells, more than a number can count.
+    dice = Random(dimensions)
+    X = [{f"d{k}": [str(dice.randrange(values))] for k in range(dimensions)} for _ in range(120)]
+    if several:
+        X = [{**r, "d0": ["1", "0"], "d2": ["0", *r["d2"], "u"]} for r in X]
+    X[90:] = X[:30]
+    y = dice.choices("ABC", k=120)
+    model = build(dimensions="each").fit(X[:60], y[:60]).partial_fit(X[60:], y[60:])
+    other = build().fit([glued(r) for r in X], y)
+    known = pl.col("value").list.join("|"), "class", "support"
+    tuples, texts = (
+        model.corpus_.select(known).rows(),
+        other.corpus_.select("value", *known[1:]).rows(),
+    )
+    assert sorted(tuples) == sorted(texts)
+    asked = [*X, *({**a, "d0": b["d0"]} for a, b in pairwise(X))]
+    expected = other.predict_proba([glued(r) for r in asked])
+    np.testing.assert_allclose(model.predict_proba(asked), expected, rtol=0, atol=1e-12)
+
+
+def test_many_tuples_of_many_items_are_scored_in_parts() -> None:
+    # 100 items of up to 125,000 tuples each: more than is wise to hold at once.
+    dice = Random(0)
+    X = [{a: [str(k) for k in range(50)] for a in "abc"}, {"a": "0", "b": "1", "c": "2"}]
+    model = build(CLASSICAL, dimensions="each").fit([*X, {"a": "3"}], ["A", "B", "C"])
+    sizes = [(dice.choice((1, 50)), dice.choice((1, 50)), 50) for _ in range(100)]
+    asked = [
+        {a: [str(k) for k in range(size)] for a, size in zip("abc", three, strict=True)}
+        for three in sizes
+    ]
+    # Only (0, 1, 2) tells B, by 1 of 1 / 125,000, and an item has it if b goes beyond 0.
+    mine, theirs = 1 / 125_000, 1.0
+    share = [1 / math.prod(three) if three[1] > 1 else 0.0 for three in sizes]
+    B = np.array([s * theirs / (mine + theirs) for s in share])
+    expected = np.column_stack([1 - B, B, 0 * B])
+    np.testing.assert_allclose(model.predict_proba(asked), expected, rtol=0, atol=1e-12)
 
 
 @MODEST
 @given(cases(one_target=True))
 def test_contributions_rebuild_the_probabilities(case: Case) -> None:
-    model, truth = case.fitted(), case.truth()
+    model, truth = case.fitted(), case.truth
     records = [*case.data.records, *case.asked]
     explanation, proba = model.explain(records), model.predict_proba(records)
     tolerance = truth.tolerance(case.chain, case.hyper)
@@ -775,6 +820,16 @@ def test_a_set_that_knows_but_says_nothing_does_not_answer() -> None:
     assert model.coverage(X).tolist() == [1, 1]
 
 
+def test_rounding_is_no_information() -> None:
+    # Every class has half of its mass in each tuple, but seven times 0.3 by adding is not 2.1.
+    tuples = [{"a": "u", "b": "x"}] * 7 + [{"a": "v", "b": "y"}]
+    weights = [0.3 * k * share for k in range(1, 8) for share in (*[1] * 7, 7)]
+    y = [label for label in "ABCDEFG" for _ in tuples]
+    model = build(dimensions="each").fit(tuples * 7, y, sample_weight=weights)
+    assert model.policy_used(tuples).tolist() == [()] * 8
+    assert model.set_params(entropy=0).policy_used(tuples[:1]).tolist() == [("a", "b")]
+
+
 def test_coverage_is_of_the_first_set_that_knows_any() -> None:
     X = [{"a": ["u", "v"], "b": "x"}, {"a": "w", "b": "y"}]
     model = build(dimensions="each", policy=[["a", "b"], ["b"]]).fit(X, [*"AB"])
@@ -999,11 +1054,18 @@ def test_one_tuple_too_many_is_refused_and_nothing_changes(act: str, policy: Any
     assert snapshot(model, SMALL) == before
 
 
-def test_only_sets_of_the_policy_count() -> None:
-    model = build(dimensions="each", policy=[["d0"], ["d1"]], max_tuples=9)
+def test_each_set_of_the_policy_counts_for_itself() -> None:
+    X = many(3, 2, 3, 4)
+    model = build(dimensions="each", policy=[["d0", "d1"], ["d1", "d2"], ["d2"]], max_tuples=36)
+    assert len(model.fit(X, [*"ABA"]).corpus_) == 2 * (6 + 12 + 4)
+    with pytest.raises(ValueError, match=r"\b36\b"):
+        model.set_params(max_tuples=35).fit(X, [*"ABA"])
+
+
+def test_one_dimension_is_no_product() -> None:
+    model = build(CLASSICAL, dimensions="each", policy=[["d0"], ["d1"]], max_tuples=1)
     assert len(model.fit(SMALL, [*"ABA"]).corpus_) == 10
-    with pytest.raises(ValueError, match=r"\b9\b"):
-        model.set_params(max_tuples=8).fit(SMALL, [*"ABA"])
+    assert model.policy_used(SMALL).tolist() == [("d0",)] * 3
 
 
 def test_in_prediction_the_limit_is_of_one_item() -> None:
@@ -1017,6 +1079,18 @@ def test_in_prediction_the_limit_is_of_one_item() -> None:
     assert model.predict_proba(many(1, 1, 3)).shape == (1, 2)
 
 
+def test_a_set_that_an_item_does_not_come_to_needs_no_tuples() -> None:
+    model = build(CLASSICAL, dimensions="each", policy=[["d0"], ["d0", "d1"]])
+    model.fit(SMALL, [*"ABA"]).set_params(max_tuples=5)
+    assert model.policy_used(SMALL).tolist() == [("d0",)] * 3
+    assert model.predict_proba(SMALL).shape == (3, 2)
+    assert model.coverage(SMALL).tolist() == [1, 1, 1]
+    asked = [SMALL[0], {"d1": "v0"}, {**SMALL[0], "d0": ["no", "never"]}]
+    for ask in (model.predict, model.explain, model.coverage):
+        with pytest.raises(ValueError, match=r"item 2 .*\b6\b"):
+            ask(asked)
+
+
 @pytest.mark.parametrize(("sizes", "count"), [([30] * 12, 30**12), ([30] * 20, 30**20)])
 def test_a_product_beyond_all_bounds_is_refused_at_once(sizes: list[int], count: int) -> None:
     X = many(1, *sizes)
@@ -1024,7 +1098,7 @@ def test_a_product_beyond_all_bounds_is_refused_at_once(sizes: list[int], count:
     start = time.perf_counter()
     said = digits(refusal(model.fit, X, ["A"]))
     assert time.perf_counter() - start < 5
-    assert str(count) in said or re.search(rf"{count:.1e}".replace("+", r"\+?0*"), said), said
+    assert max(map(float, re.findall(r"\d+", said))) == pytest.approx(count, rel=1e-9)
     with pytest.raises(NotFittedError):
         model.predict(X)
 
@@ -1050,9 +1124,10 @@ def test_a_prediction_of_many_tuples_a_item_is_refused_without_memory() -> None:
 
 
 def test_a_set_too_large_is_passed_by_if_the_policy_lacks_it() -> None:
-    X = many(2, 300, 300, 300)
-    model = build(dimensions="each", policy=[["d1"], ["d0", "d2"]]).fit(X, ["A", "B"])
-    assert len(model.corpus_) == 2 * (300 + 90_000)
+    X = many(2, 50, 50, 50)
+    options = {"policy": [["d1"], ["d0", "d2"]], "max_tuples": 5_000}
+    model = build(dimensions="each", **options).fit(X, ["A", "B"])
+    assert len(model.corpus_) == 2 * (50 + 2_500)
 
 
 # Bad input: the culprit is named, the model stays.
@@ -1120,25 +1195,31 @@ BAD_POLICIES = {
     "a dimension twice in a set": ([["a", "b", "a"]], ["a"]),
     "a set twice": ([["a"], ["b"], ["a"]], ["a"]),
     "a set twice in another order": ([["a", "b"], ["b", "a"]], ["a", "b"]),
-    "nothing before something": ([["a"], [], ["b"]], ["last"]),
-    "nothing twice": ([["a"], [], []], [r"\[\]|empty|twice|last"]),
+    "nothing before something": ([["a"], [], ["b"]], [r"\[\]"]),
+    "nothing twice": ([["a"], [], []], [r"\[\]"]),
     "a word that is none": ("guess", ["learn"]),
     "a number": (3, ["policy"]),
 }
 
 
 @pytest.mark.parametrize(("bad", "said"), BAD_POLICIES.values(), ids=BAD_POLICIES.keys())
-@pytest.mark.parametrize("act", ["fit", "partial_fit", "predict"])
+@pytest.mark.parametrize("act", ["fit", "predict"])
 def test_bad_policies(bad: Any, said: list[str], act: str) -> None:
-    model = build(dimensions="each", policy=[["a", "b"], ["a"], ["b"]])
-    model.fit(TABLE_RECORDS, TABLE_Y)
+    good = [["a", "b"], ["a"], ["b"]]
+    model = build(dimensions="each", policy=good).fit(TABLE_RECORDS, TABLE_Y)
     before = snapshot(model, ASKED_RECORDS)
     arguments = [TABLE_RECORDS] if act == "predict" else [TABLE_RECORDS, TABLE_Y]
-    model.set_params(policy=bad)
-    message = refusal(getattr(model, act), *arguments)
+    message = refusal(getattr(model.set_params(policy=bad), act), *arguments)
     assert all(re.search(word, message) for word in said), message
-    model.set_params(policy=[["a", "b"], ["a"], ["b"]])
-    assert snapshot(model, ASKED_RECORDS) == before
+    assert snapshot(model.set_params(policy=good), ASKED_RECORDS) == before
+
+
+@pytest.mark.parametrize("bad", [bad for bad, _ in BAD_POLICIES.values()], ids=BAD_POLICIES.keys())
+def test_a_bad_policy_learns_nothing(bad: Any) -> None:
+    model = build(dimensions="each", policy=bad)
+    assert refusal(model.partial_fit, TABLE_RECORDS, TABLE_Y)
+    with pytest.raises(NotFittedError):
+        model.set_params(policy=None).predict(TABLE_RECORDS)
 
 
 def test_an_item_half_wrong_leaves_all_sets_as_they_were() -> None:
@@ -1206,25 +1287,13 @@ def test_named_targets_are_taken_out_of_the_data(form: Any) -> None:
 
 
 def test_cells_of_targets_may_be_distributions() -> None:
-    shared = [{**PETS[0], "kind": {"cat": 3, "dog": 1}, "size": [2, 4]}, *PETS[1:]]
+    shared = [{**r, "kind": {r["kind"]: 3, "ape": 1}, "size": [r["size"], 4]} for r in PETS]
     case = pets(shared)
     assert case.answers.soft[0][("cat", 4)] == 3 / 8
     model = case.model(targets=["kind", "size"]).fit(shared)
     assert_learnt(model, case)
     asked = [*({"a": r["a"], "b": r.get("b")} for r in shared), {}]
     assert_predicts(model, asked, asked, case)
-
-
-@pytest.mark.parametrize("targets_", ["kind", ["kind"]])
-def test_one_named_target_is_one_target(targets_: Any) -> None:
-    without = [{k: v for k, v in r.items() if k != "kind"} for r in PETS]
-    y = [r["kind"] for r in PETS]
-    model = build(dimensions="each", targets=targets_).fit(PETS)
-    plain = build(dimensions="each").fit(without, y)
-    assert model.corpus_["mass"].to_list() == plain.corpus_["mass"].to_list()
-    assert model.predict(PETS).tolist() == plain.predict(without).tolist()
-    assert model.predict(PETS).shape == (len(PETS),)
-    assert model.predict_proba(PETS).tolist() == plain.predict_proba(without).tolist()
 
 
 @MODEST

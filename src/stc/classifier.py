@@ -235,7 +235,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         before: Learnt | None = getattr(self, "_learnt", None)
         batch = self._intake().batch(X, y, sample_weight, before.model if before else None)
         if before:
-            self._active_policy(before.model)  # refuses one that was never learnt
+            self._refuse_other_tensor(before.model)
         before = before or self._blank(batch)
         if classes is not None:
             declared = encode_classes(classes, before.model.form)
@@ -695,6 +695,16 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 names = list(model.dimensions.named(subset))
                 raise ValueError(f"the set {names} of the policy was not learnt: fit again")
         return policy
+
+    def _refuse_other_tensor(self, model: Model) -> None:
+        """Refuse to go on with dimensions or a policy that the model was not learnt with."""
+        now = Dimensions.of(self.dimensions, model.schema)
+        if not now.same_as(model.dimensions):
+            raise ValueError(
+                f"the model was learnt with the dimensions {list(model.dimensions.names)}; it "
+                f"cannot go on with dimensions={self.dimensions!r}: set it back, or fit again"
+            )
+        self._active_policy(model)
 
     def _learn(self, before: Learnt, batch: Batch) -> None:
         """Learn a batch, and become what comes of it."""

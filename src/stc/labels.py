@@ -120,7 +120,7 @@ def _middle_of_best(gains: Floats) -> NDArray[np.intp]:
     tolerance = _ROUNDING * np.abs(gains).max(initial=1.0)
     highest = gains >= gains.max(axis=1, keepdims=True) - tolerance
     place = np.cumsum(highest, axis=1)
-    return np.argmax(place >= (place[:, -1:] + 1) // 2, axis=1)
+    return np.asarray(np.argmax(place >= (place[:, -1:] + 1) // 2, axis=1))
 
 
 def _smooth(table: Floats) -> Floats:

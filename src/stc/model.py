@@ -308,7 +308,7 @@ class Model:
         """The model that would have learnt what both have."""
         schema = self.schema.joined(other.schema, "the other model")
         form = self.form.joined(other.form, "the other model")
-        self._refuse_other_sets(other)
+        sets = self._sets_of(other)
         vocabulary, theirs = self._vocabulary_with(other)
         classes = union_of_classes(self.classes, other.classes)
         mine = np.searchsorted(classes, self.classes)
@@ -316,13 +316,17 @@ class Model:
         tuples, corpora = {}, {}
         for subset, corpus in self.corpora.items():
             size, rows = (vocabulary.size, theirs) if subset else (1, np.zeros(1, dtype=np.int64))
+            in_order = sets[subset]
+            same = tuple(sorted(in_order))
             if len(subset) > 1:
-                known = other.tuples[subset].renumbered(theirs)
-                tuples[subset], rows = self.tuples[subset].extended(known.rows)
+                known = (
+                    other.tuples[same].renumbered(theirs).rows[:, np.argsort(in_order).argsort()]
+                )
+                tuples[subset], rows = self.tuples[subset].extended(known)
                 size = tuples[subset].size
             shape = (size, len(classes))
             ours = corpus.reindexed(np.arange(corpus.mass.shape[0]), mine, shape)
-            corpora[subset] = ours.added(other.corpora[subset].reindexed(rows, places, shape))
+            corpora[subset] = ours.added(other.corpora[same].reindexed(rows, places, shape))
         return replace(
             self,
             schema=schema,
@@ -334,19 +338,23 @@ class Model:
             corpora=corpora,
         )
 
-    def _refuse_other_sets(self, other: Model) -> None:
-        if self.dimensions != other.dimensions:
+    def _sets_of(self, other: Model) -> dict[Subset, Subset]:
+        """For each of our sets the numbers that its dimensions have in the other model."""
+        if not self.dimensions.same_as(other.dimensions):
             raise ValueError(
                 f"the other model has the dimensions {list(other.dimensions.names)}, "
                 f"this one {list(self.dimensions.names)}: they cannot be merged"
             )
+        sets = {}
         for subset in self.corpora:
-            if subset not in other.corpora:
-                names = list(self.dimensions.named(subset))
+            names = list(self.dimensions.named(subset))
+            sets[subset] = other.dimensions.numbers(names, "the policy")
+            if tuple(sorted(sets[subset])) not in other.corpora:
                 raise ValueError(
                     f"the other model's policy does not use the set {names}; to merge them, "
                     "fit both with the same policy"
                 )
+        return sets
 
     def _vocabulary_with(self, other: Model) -> tuple[Vocabulary, NDArray[np.int64]]:
         """Our vocabulary and theirs in one, and where their features are in it."""

@@ -161,12 +161,13 @@ class Cascade:
         self, observed: Observations, classes: NDArray[Any]
     ) -> Iterator[tuple[Subset, Contributions]]:
         """What each feature adds to the score of one class an item, by the set that answers."""
-        used = self.answered(observed)
-        for place in np.unique(used[used < len(self.policy) - 1]).tolist():
-            subset, items = self.policy[place], np.flatnonzero(used == place)
-            located = self.model.located(observed.select(used == place), subset)
-            found = self.scorer(subset).contributions(located, classes[items])
-            yield subset, found._replace(items=items[found.items])
+        for block, numbers in self._blocks(observed):
+            used = self._scores(block, numbers)[1]
+            for place in np.unique(used[used < len(self.policy) - 1]).tolist():
+                subset, items = self.policy[place], numbers[used == place]
+                located = self.model.located(block.select(used == place), subset)
+                found = self.scorer(subset).contributions(located, classes[items])
+                yield subset, found._replace(items=items[found.items])
 
     def coverage(self, observed: Observations) -> Floats:
         """Share of each item known to the first set that knows any of it."""

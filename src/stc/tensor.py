@@ -92,6 +92,16 @@ class Dimensions:
                 "fixed by the first batch: name all attributes in it (None where missing)"
             )
 
+    def same_as(self, other: Dimensions) -> bool:
+        """Whether these are the same groups of attributes, in whatever order."""
+        if self.attributes is None or other.attributes is None:
+            return self == other
+        ours, theirs = (
+            dict(zip(own.names, map(frozenset, own.attributes or ()), strict=True))
+            for own in (self, other)
+        )
+        return ours == theirs
+
     @property
     def whole(self) -> Subset:
         """All dimensions."""
