@@ -12,7 +12,7 @@ words = {"war": ["tank", "front"], "love": ["kiss", "rose"], "crime": ["gun", "p
 pairs = [("war",), ("love",), ("crime",), ("war", "love"), ("love", "crime"), ("war", "crime")]
 genres = [set(pair) for pair in pairs * 4]
 films = [{"plot": [words[g][k % 2] for g in pair]} for k in range(4) for pair in pairs]
-new = [{"plot": ["tank", "tank", "rose"]}, {"plot": ["police", "gun", "gun", "kiss"]}]
+new = [{"plot": ["tank", "rose"]}, {"plot": ["police", "gun", "gun", "kiss"]}]
 
 model = SparseTensorClassifier().fit(films, genres)
 print("predicted:", [sorted(labels) for labels in model.predict(new)])
@@ -32,8 +32,8 @@ print("indicator:", model.predict(new).tolist(), model.predict_proba(new).round(
 
 # prints:
 # predicted: [['love', 'war'], ['crime']]
-# thresholds: ['crime', 'love', 'war'] [0.47, 0.56, 0.51]
-# ranked: ['war 0.49', 'love 0.37', 'crime 0.14']
+# thresholds: ['crime', 'love', 'war'] [0.78, 0.78, 0.78]
+# ranked: ['love 0.43', 'war 0.43', 'crime 0.14']
 # ranked: ['crime 0.58', 'love 0.28', 'war 0.14']
 # threshold 0.4: [['love', 'war'], ['crime', 'love']]
-# indicator: [[0, 1, 1], [1, 0, 0]] [[0.38, 0.57, 0.66], [0.68, 0.47, 0.32]]
+# indicator: [[0, 1, 1], [1, 0, 0]] [[0.3, 0.56, 0.56], [0.56, 0.39, 0.24]]

@@ -233,3 +233,29 @@ def test_classes_of_several_targets_are_declared_in_both_ways() -> None:
     assert found.tolist() == [["1", "u"], ["2", "v"], ["3", "u"]]
     with pytest.raises(ValueError, match="class of each of 2 targets"):
         SparseTensorClassifier().partial_fit(X, y, classes=[("3",)])
+
+
+def test_labels_learnt_one_by_one_find_their_threshold_too() -> None:
+    items = [{"w": ["tank", "war"]}, {"w": ["kiss", "love"]}, {"w": ["tank", "kiss"]}] * 10
+    labels = [["war"], ["love"], ["love", "war"]] * 10
+    model = SparseTensorClassifier()
+    for item, own in zip(items, labels, strict=True):
+        model.partial_fit([item], [own])
+    assert (model.label_threshold_ != 0.5).all()
+    assert model.predict(items[:3]) == labels[:3]
+
+
+def test_labels_in_one_chunk_of_arrow() -> None:
+    labels = [["s", "t"], ["u"]]
+    model = SparseTensorClassifier(label_threshold=0.5).fit([["a"], ["b"]], pa.array(labels))
+    assert model.predict([["a"], ["b"]]) == labels
+
+
+def test_an_indicator_keeps_its_width() -> None:
+    with pytest.raises(ValueError, match="0 to 1"):
+        SparseTensorClassifier().partial_fit([["a"]], np.array([[0, 1]]), classes=[0, 1, 2])
+
+
+def test_a_target_named_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        SparseTensorClassifier(targets=["k", "k"]).fit([{"a": 1, "k": "p"}])

@@ -1,5 +1,6 @@
 """scikit-learn's checks again, with tensors, a learnt policy and a threshold for labels."""
 
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +8,7 @@ from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
     check_param_validation,
     check_parameters_default_constructible,
+    estimator_checks_generator,
     parametrize_with_checks,
 )
 
@@ -14,7 +16,6 @@ from stc import HardlyCategoricalWarning, PolicyAgent, SparseTensorClassifier
 
 SETTINGS = [
     SparseTensorClassifier(dimensions="each"),
-    SparseTensorClassifier(dimensions="each", policy="learn"),
     SparseTensorClassifier(label_threshold=0.5),
 ]
 # scikit-learn feeds measurements, of which we rightly complain.
@@ -29,6 +30,23 @@ def test_the_checks_of_scikit_learn(
     estimator: SparseTensorClassifier, check: Callable[[SparseTensorClassifier], None]
 ) -> None:
     check(estimator)
+
+
+# A learnt policy depends on splits, which draw items: an item of weight 2 is in one part, two equal
+# items may be in both. So the check that asks for the same of both is left out, and none but it.
+DRAWN = "check_sample_weight_equivalence_on_dense_data"
+
+
+def test_the_checks_of_scikit_learn_with_a_learnt_policy() -> None:
+    model = SparseTensorClassifier(dimensions="each", policy="learn")
+    names = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HardlyCategoricalWarning)
+        for estimator, check in estimator_checks_generator(model):
+            names.append(check.func.__name__)
+            if names[-1] != DRAWN:
+                check(estimator)
+    assert names.count(DRAWN) == 1
 
 
 @measurements

@@ -75,6 +75,8 @@ class Intake:
                 raise ValueError(f"targets={list(self.targets)} are taken out of X: give no y")
             if not self.targets:
                 raise ValueError("targets names no column; give one, or None")
+            if len(set(self.targets)) < len(self.targets):
+                raise ValueError(f"targets={list(self.targets)} names a column twice")
             return encode_targets(split_targets(X, self.targets, needed=True)[1])
         if y is None:
             raise ValueError(

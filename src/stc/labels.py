@@ -22,6 +22,9 @@ _THRESHOLDS = np.append(expit(np.linspace(logit(1e-4), logit(0.999), 240)), 1.0)
 _NEIGHBOURS = 2.0
 # Without any evidence.
 _DEFAULT = 0.5
+# Few items get more folds, so that each is judged by nearly the whole of the others.
+_FEW_ITEMS = 1_000
+_FOLDS_OF_FEW = 40
 _FOLDS = 10
 # A label is judged by its own items and by so many like those of all labels.
 _BORROWED = 1.0
@@ -116,11 +119,13 @@ def _reached(bins: Floats) -> Floats:
 
 
 def _middle_of_best(gains: Floats) -> NDArray[np.intp]:
-    """Of each row's highest, the middle one: where many do as well, the outermost are luck."""
+    """Of the thresholds that do best for a label, the middle one: the outermost are luck."""
     tolerance = _ROUNDING * np.abs(gains).max(initial=1.0)
-    highest = gains >= gains.max(axis=1, keepdims=True) - tolerance
-    place = np.cumsum(highest, axis=1)
-    return np.asarray(np.argmax(place >= (place[:, -1:] + 1) // 2, axis=1))
+    best = gains >= gains.max(axis=1, keepdims=True) - tolerance
+    lowest = _THRESHOLDS[np.argmax(best, axis=1)]
+    highest = _THRESHOLDS[-1 - np.argmax(best[:, ::-1], axis=1)]
+    distance = np.abs(_THRESHOLDS - (lowest + highest)[:, None] / 2)
+    return np.asarray(np.argmin(np.where(best, distance, np.inf), axis=1))
 
 
 def _smooth(table: Floats) -> Floats:
@@ -155,9 +160,8 @@ def cross_fitted(
 ) -> Evidence:
     """Evidence of items that the model has learnt, each judged by the model without its fold."""
     found = Evidence.none()
-    folds = min(_FOLDS, observed.n_items)
-    if folds < 2:
-        return found
+    few = observed.n_items < _FEW_ITEMS
+    folds = min(_FOLDS_OF_FEW if few else _FOLDS, observed.n_items)
     fold = np.random.default_rng(0).permutation(observed.n_items) % folds
     places = np.searchsorted(model.classes, np.asarray(target.values))
     for number in range(folds):
@@ -167,6 +171,8 @@ def cross_fitted(
             others = model.without(items, own, weight)
         except NeverLearntError:
             continue  # weights so far apart that rounding has eaten the lighter ones
+        if not others.class_mass.any():
+            continue  # the first item of all has nobody to judge it
         proba = Cascade(others, others.policy, hyper, max_tuples).probabilities(items)
         own = replace(own, codes=places[own.codes])
         found += Evidence.of(model.classes, proba, own, weight)

@@ -316,12 +316,10 @@ class Model:
         tuples, corpora = {}, {}
         for subset, corpus in self.corpora.items():
             size, rows = (vocabulary.size, theirs) if subset else (1, np.zeros(1, dtype=np.int64))
-            in_order = sets[subset]
-            same = tuple(sorted(in_order))
+            same = tuple(sorted(sets[subset]))
             if len(subset) > 1:
-                known = (
-                    other.tuples[same].renumbered(theirs).rows[:, np.argsort(in_order).argsort()]
-                )
+                ranks = np.argsort(np.argsort(sets[subset]))  # our dimensions among theirs
+                known = other.tuples[same].renumbered(theirs).rows[:, ranks]
                 tuples[subset], rows = self.tuples[subset].extended(known)
                 size = tuples[subset].size
             shape = (size, len(classes))

@@ -72,7 +72,12 @@ def encode_classes(classes: Any, known: Form) -> NDArray[Any]:
             rows[place] = own
         classes = rows
     column = encode_target(classes, known if known.kind == "joint" else Form()).column
-    return np.asarray(column.values)
+    declared = np.asarray(column.values)
+    if known.kind == "indicator" and not np.isin(declared, np.arange(known.width)).all():
+        raise ValueError(
+            f"classes: the labels of an indicator are its columns, 0 to {known.width - 1}"
+        )
+    return declared
 
 
 class _Columns(NamedTuple):
@@ -84,6 +89,8 @@ class _Columns(NamedTuple):
 
 def _plain(y: Any) -> Any:
     """A frame or a 2-D array of several columns as columns; a Series of objects as a list."""
+    if hasattr(y, "__arrow_c_array__") and not hasattr(y, "column_names"):
+        y = pl.Series(y)  # one chunk of Arrow, which narwhals does not take for a series
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame) and frame.shape[1] > 1:
         names = tuple(map(str, frame.columns))
