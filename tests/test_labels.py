@@ -485,7 +485,7 @@ def typical(model: SparseTensorClassifier) -> float:
 def test_evidence_for_the_threshold_adds_up(learn: Learner, first: str) -> None:
     many, few = topics([3], 300, 1), topics([1], 3, 0)
     of_many, of_few = (typical(SparseTensorClassifier().fit(*part)) for part in (many, few))
-    assert abs(of_many - of_few) > 0.5  # else this says nothing
+    assert abs(of_many - of_few) > 0.2  # else this says nothing
     both = typical(learn([many, few] if first == "many" else [few, many]))
     assert abs(both - of_many) < 0.1
 
