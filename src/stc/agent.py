@@ -192,9 +192,8 @@ class _Walk:
         self.priorities = dimensions.numbers(agent.priorities or (), "priorities")
         self.start = read_policy(agent.start or [[]], dimensions, "start")
         self.most = min(agent.max_dimensions or len(dimensions.names), len(dimensions.names))
-        self.deadline = time.monotonic() + (agent.time_limit or np.inf)
-        if agent.time_limit == 0:
-            self.deadline = -np.inf
+        limit = np.inf if agent.time_limit is None else agent.time_limit
+        self.deadline = time.monotonic() + limit
         self.visited: list[State] = []
 
     def to_the_end(self) -> State:
@@ -209,12 +208,10 @@ class _Walk:
         return state
 
     def _first(self) -> State:
-        state = State(
-            (), ((),), self.trials.frequencies, self.trials.value(self.trials.frequencies)
-        )
+        frequencies = self.trials.frequencies
+        state = State((), ((),), frequencies, self.trials.value(frequencies))
         for subset in self.start[-2::-1]:
-            path = subset  # nobody added them one by one
-            state = self._tried(state, path, subset)
+            state = self._tried(state, subset, subset)  # nobody added them one by one
             if state.value is None:
                 self.dimensions.refuse_large(self.trials.observed, subset, self.max_tuples)
         self.visited.append(state)
@@ -228,7 +225,7 @@ class _Walk:
         for group in (first, others):
             best = state
             for place, dimension in enumerate(self._candidates(group)):
-                if time.monotonic() > self.deadline:
+                if time.monotonic() >= self.deadline:
                     return best if best is not state else None
                 best_value = f"{len(best.path)} dimensions, value {best.value:.4f}"
                 progress.update(place, len(group), best_value)
