@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import operator
@@ -9,7 +10,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -157,6 +158,27 @@ def alternate(
         shown = ", ".join(show(value) for value in seconds)
         progress(f"{title}: {repeat}/{repeats}: {shown} (peer, ours, ...)")
     return pairs
+
+
+def arguments(description: str | None, names: Iterable[str], repeats: int) -> argparse.Namespace:
+    """Return the command line of a benchmark, parsed: `--only`, `--repeats`, `--json`.
+
+    `only` are the names chosen, in their own order; all of them by default.
+    """
+    names = list(names)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=repeats, help=f"runs of each (default {repeats})"
+    )
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write every run to this file")
+    parsed = parser.parse_args()
+    parsed.only = [name for name in names if not parsed.only or name in parsed.only]
+    return parsed
 
 
 def progress(line: str) -> None:

@@ -6,13 +6,11 @@ same sparse counts and the same indicator matrix. See README.md beside this file
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
@@ -174,25 +172,11 @@ def table_of_scores(scores: list[Score]) -> str:
     return harness.layout(head, rows, numbers=range(2, 6))
 
 
-def parse() -> argparse.Namespace:
-    """Return the command line, parsed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--only", nargs="+", choices=list(LOADERS), metavar="NAME", help=f"of {', '.join(LOADERS)}"
-    )
-    parser.add_argument("--repeats", type=int, default=5, help="runs of each (default 5)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write every run to this file")
-    return parser.parse_args()
-
-
 def main() -> int:
     """Measure on the chosen data sets, print the tables, write the JSON."""
-    arguments = parse()
-    groups = [name for name in LOADERS if not arguments.only or name in arguments.only]
+    arguments = harness.arguments(__doc__, LOADERS, repeats=5)
     try:
-        for name in groups:
+        for name in arguments.only:
             data.multilabel_files(name)
     except data.DataMissingError as error:
         print(error, file=sys.stderr)
@@ -203,7 +187,7 @@ def main() -> int:
     scores: list[Score] = []
     figures: list[Figure] = []
     results: list[Result] = []
-    for name in groups:
+    for name in arguments.only:
         measured = measure(name, arguments.repeats)
         scores += measured[0]
         figures += measured[1]

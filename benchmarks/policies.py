@@ -6,12 +6,11 @@ project has set itself. See README.md beside this file.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from statistics import mean, median
 from typing import Any, NamedTuple
 
@@ -93,65 +92,64 @@ def noisy_zoo(seed: int, kind: Noise) -> tuple[list[dict[str, Any]], data.Labels
     return items, y.to_numpy()
 
 
+class ZooRuns(NamedTuple):
+    """What came of one kind of noise: a value for each seed, and the seconds of every fit."""
+
+    seconds: list[float]
+    policies: list[list[list[str]]]
+    learnt: list[float]  # accuracy, as the next two
+    with_log: list[float]
+    alone: list[float]
+
+
+def run_zoo(kind: Noise, repeats: int) -> ZooRuns:
+    """Learn from 70 animals, test on the 31 others, for each seed; the first ones are timed."""
+    runs = Runs(keep=True)
+    found = ZooRuns([], [], [], [], [])
+    for seed in range(MORE_SEEDS):
+        items, y = noisy_zoo(seed, kind)
+        X, X_test, y, y_test = train_test_split(items, y, train_size=LEARN, random_state=seed)
+        for _ in range(repeats if seed < SEEDS else 1):
+            runs.run(lambda X=X, y=y: learner().fit(X, y))
+        found.policies.append(runs.value.policy_)
+        found.learnt.append(runs.value.score(X_test, y_test))
+        log = learner(PolicyAgent(loss="log")).fit(X, y)
+        found.with_log.append(log.score(X_test, y_test))
+        found.alone.append(learner([["f1"]]).fit(X, y).score(X_test, y_test))
+    return found._replace(seconds=runs.seconds[: SEEDS * repeats])
+
+
 def zoo(repeats: int) -> list[Figure]:
-    """Measure Zoo with noise: learnt from 70 animals, tested on the 31 others."""
+    """Measure Zoo with noise; the bars are for the main variant."""
     figures = []
     for work, kind in VARIANTS.items():
-        runs = Runs(keep=True)
-        policies, learnt, with_log, alone = [], [], [], []
-        for seed in range(MORE_SEEDS):
-            items, y = noisy_zoo(seed, kind)
-            X, X_test, y, y_test = train_test_split(items, y, train_size=LEARN, random_state=seed)
-            for _ in range(repeats if seed < SEEDS else 1):
-                runs.run(lambda X=X, y=y: learner().fit(X, y))
-            policies.append(runs.value.policy_)
-            learnt.append(runs.value.score(X_test, y_test))
-            log = learner(PolicyAgent(loss="log")).fit(X, y)
-            with_log.append(log.score(X_test, y_test))
-            alone.append(learner([["f1"]]).fit(X, y).score(X_test, y_test))
-        seconds = runs.seconds[: SEEDS * repeats]
-        without = [not any(set(NOISE) & set(names) for names in policy) for policy in policies]
-        lines = [written(policy) for policy in policies]
-        few, many = sum(without[:SEEDS]), sum(without)
+        found = run_zoo(kind, repeats)
+        lines = [written(policy) for policy in found.policies]
         harness.progress(f"{work}: {most_common(lines)}")
-        figures += [
-            Figure(
-                "zoo",
-                work,
-                "fit",
-                median(seconds),
-                seconds,
-                "<",
-                0.2 if work == MAIN else None,
-                "s",
-                note=f"{most_common(lines)} of {MORE_SEEDS} seeds",
-                extra={"policies": lines},
-            ),
-            Figure(
-                "zoo",
-                work,
-                f"n1, n2 left out, of {SEEDS}",
-                few,
-                [few],
-                ">=",
-                9 if work == MAIN else None,
-                "seeds",
-            ),
-            Figure(
-                "zoo",
-                work,
-                f"accuracy, {SEEDS} seeds",
-                mean(learnt[:SEEDS]),
-                learnt[:SEEDS],
-                ">=",
-                0.9 if work == MAIN else None,
-            ),
-            Figure("zoo", work, f"n1, n2 left out, of {MORE_SEEDS}", many, [many], unit="seeds"),
-            Figure("zoo", work, f"accuracy, {MORE_SEEDS} seeds", mean(learnt), learnt),
-            Figure("zoo", work, "the same, loss log", mean(with_log), with_log),
-            Figure("zoo", work, "the same, f1 alone", mean(alone), alone),
-        ]
+        figures += zoo_figures(work, found, lines)
     return figures
+
+
+def zoo_figures(work: str, found: ZooRuns, lines: list[str]) -> list[Figure]:
+    """Return the rows of one variant."""
+    bars = (0.2, 9, 0.9) if work == MAIN else (None, None, None)
+    figure = partial(Figure, "zoo", work)
+    without = [not any(set(NOISE) & set(names) for names in policy) for policy in found.policies]
+    few, many = sum(without[:SEEDS]), sum(without)
+    some = found.learnt[:SEEDS]
+    notes = {
+        "note": f"{most_common(lines)} of {MORE_SEEDS} seeds",
+        "extra": {"policies": lines},
+    }
+    return [
+        figure("fit", median(found.seconds), found.seconds, "<", bars[0], "s", **notes),
+        figure(f"n1, n2 left out, of {SEEDS}", few, [few], ">=", bars[1], "seeds"),
+        figure(f"accuracy, {SEEDS} seeds", mean(some), some, ">=", bars[2]),
+        figure(f"n1, n2 left out, of {MORE_SEEDS}", many, [many], unit="seeds"),
+        figure(f"accuracy, {MORE_SEEDS} seeds", mean(found.learnt), found.learnt),
+        figure("the same, loss log", mean(found.with_log), found.with_log),
+        figure("the same, f1 alone", mean(found.alone), found.alone),
+    ]
 
 
 def folds_of(
@@ -267,25 +265,11 @@ GROUPS: dict[str, Callable[[int], list[Figure]]] = {
 NEED_DATA = {"car": ["car"], "nursery": ["nursery"], "losses": list(LOSS_TABLES)}
 
 
-def parse() -> argparse.Namespace:
-    """Return the command line, parsed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--only", nargs="+", choices=list(GROUPS), metavar="NAME", help=f"of {', '.join(GROUPS)}"
-    )
-    parser.add_argument("--repeats", type=int, default=3, help="fits of each (default 3)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write every run to this file")
-    return parser.parse_args()
-
-
 def main() -> int:
     """Measure the chosen groups, print the table, write the JSON."""
-    arguments = parse()
-    groups = [name for name in GROUPS if not arguments.only or name in arguments.only]
+    arguments = harness.arguments(__doc__, GROUPS, repeats=3)
     try:
-        for name in groups:
+        for name in arguments.only:
             for table in NEED_DATA.get(name, []):
                 data.table_file(table)
     except data.DataMissingError as error:
@@ -293,7 +277,7 @@ def main() -> int:
         return 2
     harness.warn_if_busy()
     figures = []
-    for name in groups:
+    for name in arguments.only:
         figures += GROUPS[name](arguments.repeats)
     print(harness.table_of_figures(figures))
     if arguments.json:

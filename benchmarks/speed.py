@@ -6,7 +6,6 @@ medians are compared. The bars are those the project has set itself. See README.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -334,19 +333,6 @@ GROUPS: dict[str, Callable[[int], list[Result]]] = {
 NEED_DATA = {"csr", "tokens", "strings"}
 
 
-def parse() -> argparse.Namespace:
-    """Return the command line, parsed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--only", nargs="+", choices=list(GROUPS), metavar="NAME", help=f"of {', '.join(GROUPS)}"
-    )
-    parser.add_argument("--repeats", type=int, default=5, help="runs of each (default 5)")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write every run to this file")
-    return parser.parse_args()
-
-
 def missing(groups: list[str]) -> str | None:
     """Say what the chosen groups lack, or None."""
     absent = [name for name in PEERS if find_spec(name) is None]
@@ -363,15 +349,14 @@ def missing(groups: list[str]) -> str | None:
 
 def main() -> int:
     """Measure the chosen groups, print the table, write the JSON."""
-    arguments = parse()
-    groups = [name for name in GROUPS if not arguments.only or name in arguments.only]
-    lacking = missing(groups)
+    arguments = harness.arguments(__doc__, GROUPS, repeats=5)
+    lacking = missing(arguments.only)
     if lacking:
         print(lacking, file=sys.stderr)
         return 2
     harness.warn_if_busy()
     results = []
-    for name in groups:
+    for name in arguments.only:
         results += GROUPS[name](arguments.repeats)
     print(harness.table(results))
     if arguments.json:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stc.corpus import Corpus, Entries, count, count_classes
 from stc.observations import Column, Observations, run_starts
-from stc.tensor import Dimensions, Subset
+from stc.tensor import Dimensions, Subset, features_of
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,7 @@ class Counted:
     def tuples(self, subset: Subset, features: list[NDArray[np.int64]]) -> NDArray[np.int64]:
         """The tuples that a set has counted as rows of features, given those of each column."""
         lookups = self.dimensions.lookups(self.observed, subset, features)
-        rows = self.rows(subset)[1]
-        return np.column_stack([lookup[rows[:, k]] for k, lookup in enumerate(lookups)])
+        return features_of(self.rows(subset)[1], lookups)
 
     def delta(
         self,

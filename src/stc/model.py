@@ -17,7 +17,7 @@ from stc.counted import Counted
 from stc.observations import Column, Observations
 from stc.schema import Schema
 from stc.targets import Form
-from stc.tensor import Dimensions, Subset, Tuples, with_features
+from stc.tensor import Dimensions, Subset, Tuples, features_of
 from stc.vocabulary import Feature, Vocabulary, feature_name, tuple_name
 
 
@@ -103,7 +103,9 @@ class Model:
             return view
         features = [self.vocabulary.locate(column) for column in observed.columns]
         lookups = self.dimensions.lookups(observed, subset, features)
-        return replace(view, columns=(with_features(view.columns[0], lookups),))
+        column = view.columns[0]
+        rows = features_of(np.asarray(column.values), lookups)
+        return replace(view, columns=(replace(column, values=rows),))
 
     def declaring(self, declared: NDArray[Any]) -> Model:
         """The model with these classes in it, learnt or not."""
@@ -224,7 +226,7 @@ class Model:
         unknown = ~np.isin(np.asarray(target.values)[codes], self.classes)
         if unknown.any():
             first = int(np.flatnonzero(unknown)[0])
-            label = shown(target.values[codes[first]])  # type: ignore[index]
+            label = shown(np.asarray(target.values)[codes[first]])
             raise NeverLearntError(
                 f"cannot unlearn: item {numbers[items[first]]} has class {label}, never learnt"
             )
@@ -242,7 +244,7 @@ class Model:
             unseen = lookups[place][codes] == self.vocabulary.size
             if unseen.any():
                 first = int(np.flatnonzero(unseen)[0])
-                value = column.values[codes[first]]  # type: ignore[index]
+                value = np.asarray(column.values, dtype=object)[codes[first]]
                 raise NeverLearntError(
                     f"cannot unlearn: item {numbers[items[first]]} has "
                     f"{feature_name(column.attribute, value)}, never learnt"

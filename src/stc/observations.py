@@ -46,7 +46,7 @@ class Column:
     """
 
     attribute: str | None
-    values: Sequence[Any] | None
+    values: Sequence[Any] | NDArray[Any] | None
     n_values: int
     codes: NDArray[Any]
     offsets: NDArray[Any] | None = None

@@ -120,7 +120,7 @@ def _crossed_cells(columns: Sequence[Column]) -> Column:
         every = np.full(n_items, len(values))
         every[present] = codes
         codes = every
-    return Column(None, values, len(values), codes, complete=complete)  # type: ignore[arg-type]
+    return Column(None, values, len(values), codes, complete=complete)
 
 
 def _crossed_bags(columns: Sequence[Column]) -> Column:
@@ -148,7 +148,7 @@ def _crossed_bags(columns: Sequence[Column]) -> Column:
     # Where every value of an item weighs the same, so does every tuple.
     same = all(column.weights is None for column in columns)
     weights = None if same else np.maximum(x, np.finfo(np.float64).tiny)  # tiny, but not absent
-    return Column(None, values, len(values), codes, _bounds(items, n_items), weights)  # type: ignore[arg-type]
+    return Column(None, values, len(values), codes, _bounds(items, n_items), weights)
 
 
 def _bounds(items: NDArray[Any], n_items: int) -> NDArray[np.int64]:

@@ -216,11 +216,9 @@ def _group(given: Any, schema: Schema) -> tuple[str, ...]:
     return tuple(group)
 
 
-def with_features(column: Column, lookups: Sequence[NDArray[np.int64]]) -> Column:
-    """A column of tuples whose values are rows of features instead of codes."""
-    rows: Any = column.values
-    features = [lookup[rows[:, place]] for place, lookup in enumerate(lookups)]
-    return replace(column, values=np.column_stack(features))  # type: ignore[arg-type]
+def features_of(rows: NDArray[np.int64], lookups: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Rows of codes as rows of features, given the feature of each code per dimension."""
+    return np.column_stack([lookup[rows[:, place]] for place, lookup in enumerate(lookups)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +284,7 @@ class Tuples:
 
     def locate(self, column: Column) -> NDArray[np.int64]:
         """Number of each of a column's tuples, then `size` for "no value"; unseen: `size`."""
-        return np.append(self.find(column.values), self.size)  # type: ignore[arg-type]
+        return np.append(self.find(np.asarray(column.values)), self.size)
 
     def extended(self, rows: NDArray[np.int64]) -> tuple[Tuples, NDArray[np.int64]]:
         """The tuples with these distinct ones in them, and the number of each of these."""

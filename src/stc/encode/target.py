@@ -114,7 +114,7 @@ def _kinds(y: Any) -> set[type]:
 
 def _encode_labels(y: Any) -> Column:
     classes, codes = factorize_labels(_as_labels(y))
-    return Column(None, classes, len(classes), codes, complete=True)  # type: ignore[arg-type]
+    return Column(None, classes, len(classes), codes, complete=True)
 
 
 # --- several targets ------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _encode_joint(columns: Sequence[Any], names: tuple[str, ...]) -> Target:
         joint = replace(joint, weights=np.repeat(1 / np.maximum(lengths, 1), lengths))
     dtypes = tuple(np.asarray(column.values).dtype for column in encoded)
     form = Form("joint", names, dtypes, len(columns))
-    return Target(replace(joint, values=classes), form)  # type: ignore[arg-type]
+    return Target(replace(joint, values=classes), form)
 
 
 def _scalars(labels: NDArray[Any]) -> list[Any]:
@@ -177,7 +177,7 @@ def _encode_indicator(y: Any, names: tuple[str, ...] = ()) -> Target:
     lengths = np.diff(y.indptr)
     weights = np.repeat(1 / np.maximum(lengths, 1), lengths)
     width = y.shape[1]
-    column = Column(None, np.arange(width), width, y.indices, y.indptr, weights)  # type: ignore[arg-type]
+    column = Column(None, np.arange(width), width, y.indices, y.indptr, weights)
     return Target(column, Form("indicator", names, (np.dtype(np.int64),), width))
 
 
@@ -201,7 +201,7 @@ def _encode_sets(y: list[Any]) -> Target:
     lengths = np.array([len(labels) for labels in sets], dtype=np.int64)
     classes, codes = factorize_labels(_narrowed(_objects(list(chain.from_iterable(sets)))))
     weights = np.repeat(1 / lengths, lengths)
-    column = Column(None, classes, len(classes), codes, offsets_of(lengths), weights)  # type: ignore[arg-type]
+    column = Column(None, classes, len(classes), codes, offsets_of(lengths), weights)
     container = next((kind for kind in _BAGS[:-1] if isinstance(y[0], kind)), list)
     return Target(column, Form("sets", (), (classes.dtype,), 1, container))
 
@@ -325,7 +325,7 @@ def _encode_distributions(y: list[Any]) -> Column:
     classes, codes = factorize_labels(_narrowed(_objects(labels)))
     offsets = offsets_of(np.bincount(items[kept], minlength=len(y)))
     weights = (flat / totals[items])[kept]
-    return Column(None, classes, len(classes), codes[kept], offsets, weights)  # type: ignore[arg-type]
+    return Column(None, classes, len(classes), codes[kept], offsets, weights)
 
 
 def _narrowed(labels: NDArray[Any]) -> NDArray[Any]:
