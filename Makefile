@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit bench bench-policies bench-labels clean
+.PHONY: demo test lint types imports unit bench bench-accuracy bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -24,6 +24,10 @@ unit: .venv/dev
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
+
+bench-accuracy: .venv/bench
+	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/accuracy.py --text
 
 bench-policies: .venv/bench
 	$(BIN)/python benchmarks/policies.py

@@ -6,7 +6,8 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +31,7 @@ EXPONENT = 1.1
 BINS = 5  # quantiles that a numeric feature is cut into
 
 Labels = npt.NDArray[Any]
+Rows = npt.NDArray[np.intp]
 
 
 class DataMissingError(RuntimeError):
@@ -52,6 +54,26 @@ class Labelled(NamedTuple):
     test: Any
     y_train: npt.NDArray[np.int64]
     y_test: npt.NDArray[np.int64]
+
+
+class Task(NamedTuple):
+    """Items to classify, a frame or an array of texts; the rows each fold learns and judges."""
+
+    X: Any
+    y: Labels
+    folds: list[tuple[Rows, Rows]]
+
+
+class Table(NamedTuple):
+    """How a table is read: files, the target, columns left out, columns of numbers, rows drawn."""
+
+    folder: str
+    files: Sequence[str]
+    target: str = "class"
+    drop: Sequence[str] = ()
+    numbers: Sequence[str] = ()
+    sample: int | None = None
+    split: bool = False  # the first file is to learn from, the second for the test
 
 
 def data_folder() -> Path:
@@ -103,6 +125,113 @@ def load_table(name: str) -> tuple[pl.DataFrame, Labels]:
     """Read a table of categories: the attributes as strings, and the classes."""
     frame = pl.read_csv(table_file(name), infer_schema=False)
     return frame.drop("class"), frame["class"].to_numpy()
+
+
+def _one_file(name: str, **given: Any) -> Table:
+    return Table(name, [f"{name}.csv.gz"], **given)
+
+
+TABLES = {
+    "car": _one_file("car"),
+    "nursery": _one_file("nursery"),
+    "mushroom": _one_file("mushroom"),
+    "splice": _one_file("splice"),
+    "connect-4": _one_file("connect-4", sample=10_000),
+    "tic-tac-toe": _one_file("tic-tac-toe"),
+    "kr-vs-kp": _one_file("kr-vs-kp"),
+    "soybean": _one_file("soybean-large"),
+    "house-votes": _one_file("house-votes-84"),
+    "breast-cancer": _one_file("breast-cancer"),
+    "hayes-roth": Table("hayes-roth", ["hayes-roth_train.csv.gz", "hayes-roth_test.csv.gz"]),
+    # The test file holds every possible item once; those of the train file are among them.
+    **{f"monks-{k}": Table("monks", [f"monks-{k}_test.csv.gz"]) for k in (1, 2, 3)},
+    "zoo": Table("zoo", ["zoo.csv"], target="class_type", drop=["animal_name"]),
+    "criteo": _one_file("criteo_sample", numbers=[f"I{k}" for k in range(1, 14)]),
+    "adult": Table(
+        "adult",
+        ["adult_train.csv.gz", "adult_test.csv.gz"],
+        numbers=[
+            "age",
+            "fnlwgt",
+            "education-num",
+            "capital-gain",
+            "capital-loss",
+            "hours-per-week",
+        ],
+    ),
+}
+SPLIT_TABLES = {
+    f"monks-{k}-split": Table(
+        "monks", [f"monks-{k}_train.csv.gz", f"monks-{k}_test.csv.gz"], split=True
+    )
+    for k in (1, 2, 3)
+}
+
+
+def task_files(name: str) -> list[Path]:
+    """Return the files of a table or of texts; raise DataMissingError if not there."""
+    if name in TEXTS:
+        folder, parts = TEXTS[name]
+        return files_of(folder, *parts, each="a JSON object with text and label on each line")
+    table = (TABLES | SPLIT_TABLES)[name]
+    each = f"a header, the target in the column {table.target}"
+    return files_of(table.folder, *table.files, each=each)
+
+
+def load_task(name: str) -> Task:
+    """Read a table or texts, with the folds that all models share."""
+    return _load_texts(name) if name in TEXTS else _load_table(name, (TABLES | SPLIT_TABLES)[name])
+
+
+def _load_table(name: str, table: Table) -> Task:
+    """Read categories as strings and numbers as floats; what is missing is null."""
+    parts = [
+        pl.read_csv(file, infer_schema=False, null_values=["?", ""]) for file in task_files(name)
+    ]
+    frame = pl.concat(parts).with_columns(pl.col(table.numbers).cast(pl.Float64))
+    X, y = frame.drop(table.target, *table.drop), frame[table.target].to_numpy()
+    if table.sample is not None:
+        rows, _ = train_test_split(
+            np.arange(len(y)), train_size=table.sample, stratify=y, random_state=0
+        )
+        X, y = X[rows], y[rows]
+    return Task(X, y, _given_split(parts) if table.split else _stratified(y))
+
+
+TEXTS = {
+    "r8": ("reuters_r8", ["train.jsonl.gz", "test.jsonl.gz"]),
+    "sms": ("sms_spam", ["all.jsonl.gz"]),
+    "movies": ("movie_reviews_v2", ["all.jsonl.gz"]),
+    "ag-news": ("ag_news_subset", ["train_subset_8000.jsonl.gz", "test.jsonl.gz"]),
+    "news": ("20newsgroups", ["train.jsonl.gz", "test.jsonl.gz"]),
+}
+
+
+def _load_texts(name: str) -> Task:
+    parts = [read_lines(file) for file in task_files(name)]
+    items = [item for part in parts for item in part]
+    X = np.array([item["text"] for item in items], dtype=object)
+    y = np.array([item["label"] for item in items])
+    if len(parts) == 2:
+        return Task(X, y, _given_split(parts))
+    if name == "movies":  # cv000 to cv999, the first digit the fold
+        fold = np.array([int(item["id"][2]) for item in items])
+        return Task(
+            X, y, [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(10)]
+        )
+    return Task(X, y, _stratified(y))
+
+
+def _given_split(parts: Sequence[Any]) -> list[tuple[Rows, Rows]]:
+    train, test = map(len, parts)
+    return [(np.arange(train), np.arange(train, train + test))]
+
+
+def _stratified(y: Labels) -> list[tuple[Rows, Rows]]:
+    """Return 5 folds, the same for all models."""
+    with warnings.catch_warnings():  # one class of Nursery has two members
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return list(StratifiedKFold(5, shuffle=True, random_state=0).split(y, y))
 
 
 MULTILABEL = {

@@ -14,8 +14,9 @@ print(model.explain(X[some]))  # a sentence an item, with its three strongest re
 # The same as a table, for a report, a plot or a query: one row a contribution.
 table = model.explain(X[some]).to_polars()
 print(table.columns)
-for item, attribute, value, contribution, share in table.filter(table["item"] == 2).head(3).rows():
-    print(f"  {names[some[item]]}: {attribute}={value} adds {contribution:.4f}, {share:.1%}")
+for row in table.filter(table["item"] == 2).head(3).to_dicts():
+    animal = names[some[row["item"]]]
+    print(f"  {animal}: {row['feature']} adds {row['contribution']:.4f}, {row['share']:.1%}")
 
 # Contributions add up. With the classical settings they are parts of the probability itself.
 model.set_params(power=1, balance=0, entropy=0)  # takes effect at once, without fitting again
@@ -27,7 +28,7 @@ print(f"sum of contributions {total:.6f} = sum of probabilities {why.probabiliti
 # Mammal, 0.45: because milk=1 (31 %), eggs=0 (19 %), toothed=1 (9 %)
 # Bird, 0.59: because feathers=1 (31 %), legs=2 (25 %), toothed=0 (10 %)
 # Amphibian, 0.28: because legs=4 (22 %), toothed=1 (16 %), aquatic=1 (11 %)
-# ['item', 'attribute', 'value', 'contribution', 'share']
+# ['item', 'attribute', 'value', 'contribution', 'share', 'phase', 'feature']
 #   newt: legs=4 adds 0.0249, 22.3%
 #   newt: toothed=1 adds 0.0181, 16.3%
 #   newt: aquatic=1 adds 0.0121, 10.9%

@@ -5,11 +5,13 @@ from stc.classifier import HardlyCategoricalWarning, SparseTensorClassifier
 from stc.corpus import NeverLearntError
 from stc.datasets import load_zoo
 from stc.explain import LocalExplanation
+from stc.phases import PhaseLearner
 
 __all__ = [
     "HardlyCategoricalWarning",
     "LocalExplanation",
     "NeverLearntError",
+    "PhaseLearner",
     "PolicyAgent",
     "SparseTensorClassifier",
     "load_zoo",

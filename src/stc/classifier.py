@@ -12,16 +12,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stc.agent import PolicyAgent, learn_policy
+from stc.angles import given_phases
+from stc.conjunctions import Interactions
+from stc.crossfit import CrossFit, folds_of
 from stc.encode import encode_classes, encode_sample_weight
 from stc.explain import LocalExplanation
 from stc.intake import Batch, Intake
 from stc.labels import Evidence, cross_fitted, each_alone, ratios
 from stc.model import Model, weighted
 from stc.observations import Observations
+from stc.phases import PhaseLearner, learn_phases
 from stc.policy import Cascade, Hyper, Policy, read_policy
 from stc.schema import Schema
 from stc.tables import contribution_table, corpus_table, feature_names, joint_table
@@ -57,12 +62,15 @@ class Learnt:
         What the threshold of labels is chosen by.
     warned
         Whether columns of measurements have been warned of.
+    history
+        What was tried in learning the phases; None if none were learnt.
     """
 
     model: Model
     values: pl.DataFrame | None = None
     evidence: Evidence = field(default_factory=Evidence.none)
     warned: bool = False
+    history: pl.DataFrame | None = None
 
 
 class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -86,6 +94,25 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     policy : list of lists of str, "learn" or PolicyAgent, default=None
         Sets of dimensions that an item is scored by, one after the other until one can; the class
         frequencies, [], come last. None: all dimensions. "learn" learns it, in `fit`.
+    phases : dict, array, "learn" or PhaseLearner, default=None
+        Angles (radians) that turn contributions against each other: {class: {attribute: {value:
+        radians}}}, {class: {word: radians}}, or an array features x classes. "learn" learns them,
+        in `fit`. None: those that were learnt, if any; {}: none at all.
+    interactions : int, default=1
+        Up to how many attributes have their conjunctions as features, too: `milk=1 and legs=4`.
+    min_support : int, default=1
+        How many items of the first batch must show a conjunction (or words in a row) to keep it.
+    max_features : int, default=None
+        The most conjunctions to keep: those that tell the classes apart best, by entropy.
+    ngrams : int, default=1
+        Up to how many neighbouring words of a document are features together.
+    continuous : "auto", list of str, or dict name -> knots, default=None
+        Columns of numbers. A number is part of two neighbouring intervals; knots are quantiles of
+        the first batch (10 of them, or as many as the dict says), or those given. "auto": columns
+        of floats with more than 20 distinct values.
+    ordinal : dict name -> list of values, default=None
+        Columns whose values have an order, lowest first: half of a value's weight is its
+        neighbours'.
     targets : str or list of str, default=None
         Columns of the data that are the targets; then `fit` takes no y.
     label_threshold : float, default=None
@@ -139,6 +166,13 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         "entropy": [Interval(Real, 0, None, closed="left")],
         "dimensions": [StrOptions({"each"}), list, tuple, Mapping, None],
         "policy": [StrOptions({"learn"}), list, tuple, PolicyAgent, None],
+        "phases": [StrOptions({"learn"}), Mapping, "array-like", PhaseLearner, None],
+        "interactions": [Interval(Integral, 1, None, closed="left")],
+        "min_support": [Interval(Integral, 1, None, closed="left")],
+        "max_features": [Interval(Integral, 0, None, closed="left"), None],
+        "ngrams": [Interval(Integral, 1, None, closed="left")],
+        "continuous": [StrOptions({"auto"}), list, tuple, Mapping, None],
+        "ordinal": [Mapping, None],
         "targets": [str, list, tuple, None],
         "label_threshold": [Interval(Real, 0, 1, closed="right"), None],
         "missing": [StrOptions({"ignore", "category"})],
@@ -157,6 +191,13 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         *,
         dimensions: Any = None,
         policy: Any = None,
+        phases: Any = None,
+        interactions: int = 1,
+        min_support: int = 1,
+        max_features: int | None = None,
+        ngrams: int = 1,
+        continuous: Any = None,
+        ordinal: Mapping[str, Sequence[Any]] | None = None,
         targets: str | Sequence[str] | None = None,
         label_threshold: float | None = None,
         missing: Literal["ignore", "category"] = "ignore",
@@ -168,6 +209,13 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.entropy = entropy
         self.dimensions = dimensions
         self.policy = policy
+        self.phases = phases
+        self.interactions = interactions
+        self.min_support = min_support
+        self.max_features = max_features
+        self.ngrams = ngrams
+        self.continuous = continuous
+        self.ordinal = ordinal
         self.targets = targets
         self.label_threshold = label_threshold
         self.missing = missing
@@ -204,7 +252,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         self._validate_params()
         batch = self._intake().batch(X, y, sample_weight, None)
-        self._learn(self._blank(batch), batch)
+        learns = isinstance(self.phases, (str, PhaseLearner))
+        self._learn(self._blank(batch), batch, self._learner() if learns else None)
         return self
 
     def partial_fit(
@@ -315,15 +364,55 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         both._become(self._learnt)
         return both.merge(other)
 
+    def learn_phases(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, learner: Any = None
+    ) -> Self:
+        """Learn the phases of a fitted model by gradient; its counts stay as they are.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Items as in `fit`: those the model has learnt, or others. Those it has learnt are left
+            out of the weights that they are judged by.
+        learner : PhaseLearner, default=None
+            How to learn. None: as `phases` says, or the defaults.
+
+        Returns
+        -------
+        SparseTensorClassifier
+            Itself. If no phases are better than none, it has none.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 20
+        >>> y = [a == b for a, b in X]
+        >>> model = SparseTensorClassifier(entropy=0).fit(X, y)
+        >>> before = model.score(X, y)
+        >>> model.learn_phases(X, y).score(X, y) > before
+        True
+        """
+        model = self._fitted_model()
+        if learner is not None and not isinstance(learner, PhaseLearner):
+            raise TypeError(f"learner is a PhaseLearner, got {type(learner).__name__}")
+        batch = self._intake().batch(X, y, sample_weight, model)
+        self._refuse_large(model, batch.observed)
+        model, history = self._with_phases(learner or self._learner(), model, batch)
+        self._become(replace(self._learnt, model=model, history=history))
+        return self
+
     # --- predicting -------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, theta: Any = None) -> Any:
         """Most probable class of each item; of equals, the first.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
+        theta
+            Phases of their values in radians, in the form of X: an angle a cell, or a dict
+            word -> radians a document. None: 0.
 
         Returns
         -------
@@ -340,18 +429,21 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ['+']
         """
         model = self._fitted_model()
-        observed = self._intake().observe(X, model)
+        observed = self._intake().observe(X, model, theta)
         if model.form.multilabel:
             return model.form.labels(model.classes, self._predicted(model, observed))
         return model.form.predicted(model.classes, self._cascade().most_probable(observed))
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, theta: Any = None) -> Any:
         """Probability of each class for each item, in the order of `classes_`.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
+        theta
+            Phases of their values in radians, in the form of X: an angle a cell, or a dict
+            word -> radians a document. None: 0.
 
         Returns
         -------
@@ -368,18 +460,21 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [[0.0, 1.0], [0.33, 0.67]]
         """
         model = self._fitted_model()
-        joint = self._cascade().probabilities(self._intake().observe(X, model))
+        joint = self._cascade().probabilities(self._intake().observe(X, model, theta))
         if model.form.kind == "indicator":
             return each_alone(joint, self.label_threshold_)
         return model.form.marginals(joint, model.classes, logarithms=False)
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any, theta: Any = None) -> Any:
         """Logarithm of the probabilities, exact also where they are too small for a double.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
+        theta
+            Phases of their values in radians, in the form of X: an angle a cell, or a dict
+            word -> radians a document. None: 0.
 
         Returns
         -------
@@ -395,17 +490,20 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         model = self._fitted_model()
         if model.form.kind == "indicator":
-            return np.log(self.predict_proba(X))
-        joint = self._cascade().log_probabilities(self._intake().observe(X, model))
+            return np.log(self.predict_proba(X, theta))
+        joint = self._cascade().log_probabilities(self._intake().observe(X, model, theta))
         return model.form.marginals(joint, model.classes, logarithms=True)
 
-    def predict_joint(self, X: Any) -> pl.DataFrame:
+    def predict_joint(self, X: Any, theta: Any = None) -> pl.DataFrame:
         """Probability of each combination of classes, for each item.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
+        theta
+            Phases of their values in radians, in the form of X: an angle a cell, or a dict
+            word -> radians a document. None: 0.
 
         Returns
         -------
@@ -421,7 +519,9 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [(0, 'blue', 1, 1.0), (0, 'grey', 5, 0.0)]
         """
         model = self._fitted_model()
-        return joint_table(model, self._cascade().probabilities(self._intake().observe(X, model)))
+        return joint_table(
+            model, self._cascade().probabilities(self._intake().observe(X, model, theta))
+        )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the items that are predicted right: in all targets, with all their labels.
@@ -522,13 +622,16 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         model = self._fitted_model()
         return self._cascade().coverage(self._intake().observe(X, model))
 
-    def explain(self, X: Any) -> LocalExplanation:
+    def explain(self, X: Any, theta: Any = None) -> LocalExplanation:
         """Why each item gets the class it gets: the contributions that its score is the sum of.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
+        theta
+            Phases of their values in radians, in the form of X: an angle a cell, or a dict
+            word -> radians a document. None: 0.
 
         Returns
         -------
@@ -544,7 +647,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         mammal, 1.00: because hair=1 (50 %), legs=4 (50 %)
         """
         model = self._fitted_model()
-        observed = self._intake().observe(X, model)
+        observed = self._intake().observe(X, model, theta)
         cascade = self._cascade()
         proba = cascade.probabilities(observed)
         best = np.argmax(proba, axis=1)
@@ -594,6 +697,14 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if self._learnt.values is None:
             raise AttributeError("the policy was given, not learnt: set policy='learn' and fit")
         return self._learnt.values
+
+    @property
+    def phase_history_(self) -> pl.DataFrame:
+        """Each step of learning the phases: penalty, fold held out, loss, held-out loss."""
+        self._known()
+        if self._learnt.history is None:
+            raise AttributeError("no phases were learnt: set phases='learn' and fit")
+        return self._learnt.history
 
     @property
     def label_threshold_(self) -> NDArray[np.float64]:
@@ -669,9 +780,28 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         else:
             policy = self._read_policy(dimensions)
         model = Model.blank(observed, dimensions, policy, form)
+        interactions = self._interactions(batch, dimensions)
+        model = replace(model, scales=batch.scales, interactions=interactions)
         if form.kind == "indicator":
             model = model.declaring(np.arange(form.width))  # also those that no item shows
         return Learnt(model, values)
+
+    def _interactions(self, batch: Batch, dimensions: Dimensions) -> Interactions:
+        """The conjunctions that are features, chosen by the first batch."""
+        made = Interactions(self.interactions)
+        if self.interactions > 1 and batch.observed.kind != "table":
+            raise ValueError(
+                f"interactions={self.interactions} needs attributes, and {batch.observed.kind} "
+                "have none; for words in a row, set ngrams"
+            )
+        if self.interactions > 1 and dimensions.attributes is not None:
+            raise ValueError(
+                f"interactions={self.interactions} are features of a single dimension: leave "
+                "dimensions=None"
+            )
+        made.refuse_large(batch.observed, self.max_tuples)
+        parts = weighted(batch.observed, batch.target.column, batch.sample_weight)
+        return made.selected(*parts, self.min_support, self.max_features)
 
     def _learnt_policy(self, batch: Batch, dimensions: Dimensions) -> tuple[Policy, pl.DataFrame]:
         agent = self.policy if isinstance(self.policy, PolicyAgent) else PolicyAgent()
@@ -705,19 +835,49 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"cannot go on with dimensions={self.dimensions!r}: set it back, or fit again"
             )
         self._active_policy(model)
+        if self.interactions != model.interactions.order:
+            raise ValueError(
+                f"the model was learnt with interactions={model.interactions.order}; it cannot go "
+                f"on with interactions={self.interactions}: set it back, or fit again"
+            )
 
-    def _learn(self, before: Learnt, batch: Batch) -> None:
-        """Learn a batch, and become what comes of it."""
+    def _learn(self, before: Learnt, batch: Batch, learner: PhaseLearner | None = None) -> None:
+        """Learn a batch (and its phases, with a learner), and become what comes of it."""
         model = replace(before.model, form=batch.target.form)
         self._refuse_large(model, batch.observed)
         parts = batch.observed, batch.target.column, batch.sample_weight
         model, evidence = model.learnt(*parts), before.evidence
+        history = before.history
+        if learner is not None:
+            model, history = self._with_phases(learner, model, batch)
         if model.form.multilabel and self.label_threshold is None:
             evidence += cross_fitted(model, *weighted(*parts), self._hyper(), self.max_tuples)
         warned = before.warned or self._warned_of_measurements(batch.observed)
-        self._become(Learnt(model, before.values, evidence, warned))
+        self._become(Learnt(model, before.values, evidence, warned, history))
+
+    def _learner(self) -> PhaseLearner:
+        return self.phases if isinstance(self.phases, PhaseLearner) else PhaseLearner()
+
+    def _with_phases(
+        self, learner: PhaseLearner, model: Model, batch: Batch
+    ) -> tuple[Model, pl.DataFrame]:
+        """The model with phases learnt from these items, and what was tried."""
+        observed, target, weight = weighted(
+            batch.observed, batch.target.column, batch.sample_weight
+        )
+        generator = check_random_state(learner.random_state)
+        classes = np.argmax(target.matrix().toarray(), axis=1)
+        fold = folds_of(classes, min(learner.folds, observed.n_items), generator)
+        corpora, tables = dict(model.corpora), []
+        for subset in filter(None, model.policy):
+            cross = CrossFit.of(model, subset, observed, target, weight, fold)
+            phases, tried = learn_phases(learner, cross, self._hyper())
+            corpora[subset] = replace(corpora[subset], phases=phases)
+            tables.append(tried)
+        return replace(model, corpora=corpora), pl.concat(tables)
 
     def _refuse_large(self, model: Model, observed: Observations) -> None:
+        model.interactions.refuse_large(observed, self.max_tuples)
         for subset in model.corpora:
             if len(subset) > 1:
                 model.dimensions.refuse_large(observed, subset, self.max_tuples)
@@ -728,7 +888,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if doubtful:
             warnings.warn(
                 f"nearly every value of column {', '.join(map(repr, doubtful))} is distinct: "
-                "numbers like these are hardly categories; bin them first",
+                "numbers like these are hardly categories; name it in continuous=[...]",
                 HardlyCategoricalWarning,
                 stacklevel=4,
             )
@@ -737,8 +897,13 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _intake(self) -> Intake:
         targets = self.targets
         names = (targets,) if isinstance(targets, str) else None if targets is None else targets
-        reading = {"missing": self.missing, "tokenizer": self.tokenizer}
-        return Intake(type(self).__name__, names, reading, self._check_columns)
+        reading = {
+            "missing": self.missing,
+            "tokenizer": self.tokenizer,
+            "ngrams": self.ngrams,
+        }
+        numbers = self.continuous, self.ordinal
+        return Intake(type(self).__name__, names, reading, *numbers, self._check_columns)
 
     def _check_columns(self, observed: Observations) -> None:
         """Let scikit-learn compare number and names of the columns, in its own words."""
@@ -751,11 +916,13 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _cascade(self) -> Cascade:
         """The weights for the parameters of now, computed once until something changes."""
         model = self._learnt.model
-        key = (self._hyper(), self._active_policy(model), self.max_tuples)
-        if key not in self._cascades:
+        given = not (self.phases is None or isinstance(self.phases, (str, PhaseLearner)))
+        key = (self._hyper(), self._active_policy(model), self.max_tuples, given)
+        if given or key not in self._cascades:  # phases may be changed in place
             self._validate_params()
+            phases = given_phases(model, self.phases) if given else None
             self._cascades.clear()
-            self._cascades[key] = Cascade(model, key[1], key[0], self.max_tuples)
+            self._cascades[key] = Cascade(model, key[1], key[0], self.max_tuples, phases)
         return self._cascades[key]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,22 @@ class Entries(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Phases:
+    """What was learnt beyond counting.
+
+    Attributes
+    ----------
+    angles
+        `phi_ij` of each entry of a corpus, in radians.
+    sharpness
+        What the exponent 1/p of the probabilities is multiplied by.
+    """
+
+    angles: NDArray[np.float64]
+    sharpness: float = 1.0
+
+
+@dataclass(frozen=True)
 class Corpus:
     """`C_ij` with a row per feature and a column per class, and the support of each entry.
 
@@ -44,10 +60,13 @@ class Corpus:
     support
         Number of items behind each entry of `mass`. It is what makes unlearning exact: an entry
         is gone when no item is left, whatever rounding has left of its mass.
+    phases
+        The phase of each entry, if phases were learnt. Entries that come later have phase 0.
     """
 
     mass: sparse.csr_array
     support: NDArray[np.int64]
+    phases: Phases | None = None
 
     @classmethod
     def empty(cls, shape: tuple[int, int] = (0, 0)) -> Corpus:
@@ -76,8 +95,9 @@ class Corpus:
         columns: Sequence[Entries],
         features: Sequence[NDArray[Any]],
         shape: tuple[int, int],
+        phases: Phases | None = None,
     ) -> Corpus:
-        """Join the columns' entries, given the feature number of each entry."""
+        """Join the columns' entries, given the feature number (and the phase) of each entry."""
         rows = _joined(features, np.int64)
         cols = _joined([entries.classes for entries in columns], np.int32)
         mass = _joined([entries.mass for entries in columns], np.float64)
@@ -88,7 +108,8 @@ class Corpus:
         if not (rows[1:] > rows[:-1]).all():
             order = np.argsort(rows)
             cols, mass, support = cols[order], mass[order], support[order]
-        return cls(sparse.csr_array((mass, cols, indptr), shape=shape), support)
+            phases = phases and replace(phases, angles=phases.angles[order])
+        return cls(sparse.csr_array((mass, cols, indptr), shape=shape), support, phases)
 
     def reindexed(
         self, features: NDArray[Any], classes: NDArray[Any], shape: tuple[int, int]
@@ -98,7 +119,7 @@ class Corpus:
             return self._widened(shape)
         rows = np.repeat(features, np.diff(self.mass.indptr))
         entries = Entries(rows, classes[self.mass.indices], self.mass.data, self.support)
-        return Corpus.of_entries([entries], [rows], shape)
+        return Corpus.of_entries([entries], [rows], shape, self.phases)
 
     def restricted(self, features: NDArray[np.bool_], classes: NDArray[np.bool_]) -> Corpus:
         """The corpus of these features and classes only; the others have no entries left."""
@@ -106,7 +127,7 @@ class Corpus:
         cols = (np.cumsum(classes) - 1)[self.mass.indices]
         shape = (int(np.count_nonzero(features)), int(np.count_nonzero(classes)))
         entries = Entries(rows, cols, self.mass.data, self.support)
-        return Corpus.of_entries([entries], [rows], shape)
+        return Corpus.of_entries([entries], [rows], shape, self.phases)
 
     def _widened(self, shape: tuple[int, int]) -> Corpus:
         """The same entries with room for more features and classes after ours."""
@@ -115,13 +136,28 @@ class Corpus:
         more = np.full(shape[0] - self.mass.shape[0], self.mass.indptr[-1])
         indptr = np.append(self.mass.indptr, more)
         table = sparse.csr_array((self.mass.data, self.mass.indices, indptr), shape=shape)
-        return Corpus(table, self.support)
+        return Corpus(table, self.support, self.phases)
 
     def added(self, other: Corpus) -> Corpus:
-        """The sum of two corpora over the same features and classes."""
+        """The sum of two corpora over the same features and classes.
+
+        Where both have a phase, that of the corpus with more mass counts.
+        """
         mass = self.mass + other.mass
         support = with_data(self.mass, self.support) + with_data(other.mass, other.support)
-        return Corpus(mass, support.data)
+        return Corpus(mass, support.data)._with_phases_of(other, self)
+
+    def _with_phases_of(self, *parts: Corpus) -> Corpus:
+        """The corpus with the phases of its parts: the heaviest comes last, and stays."""
+        learnt = [part for part in parts if part.phases is not None]
+        if not learnt:
+            return self
+        angles = np.zeros(self.mass.nnz)
+        for part in sorted(learnt, key=lambda part: float(part.mass.data.sum())):
+            assert part.phases is not None
+            angles[self._places(part)] = part.phases.angles
+            sharpness = part.phases.sharpness
+        return replace(self, phases=Phases(angles, sharpness))
 
     def subtracted(self, other: Corpus) -> Corpus:
         """What is left without `other`, exactly: an entry whose items are all gone is gone.
@@ -142,7 +178,8 @@ class Corpus:
         kept = support > 0
         rows = np.repeat(np.arange(self.mass.shape[0]), np.diff(self.mass.indptr))[kept]
         entries = Entries(rows, self.mass.indices[kept], mass[kept], support[kept])
-        return Corpus.of_entries([entries], [rows], self.mass.shape)
+        phases = self.phases and replace(self.phases, angles=self.phases.angles[kept])
+        return Corpus.of_entries([entries], [rows], self.mass.shape, phases)
 
     def crowded(self, items: NDArray[np.float64], before: NDArray[np.float64]) -> int | None:
         """A class with more mass in its entries than in its items, which cannot be; None if none.

@@ -9,8 +9,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc.vocabulary import feature_name, tuple_name
-
 # Contributions that would round to 0 % are no reasons.
 _WORTH_NAMING = 0.005
 
@@ -27,8 +25,10 @@ class LocalExplanation:
         Share of each item that was ever seen.
     table
         One row a contribution, strongest first within each item: `item`, `attribute`, `value`,
-        `contribution` (its addend in the score of the predicted class), `share` (of that score).
-        With several dimensions, `attribute` and `value` are lists, one of each for a dimension.
+        `contribution` (the modulus of its addend in the score of the predicted class), `share` (of
+        that score: what it adds in the direction of the sum, below 0 if it works against it),
+        `phase` (the angle between the two, in radians; 0 without phases) and `feature` (its name).
+        With several dimensions or interactions, `attribute` and `value` are lists.
 
     Examples
     --------
@@ -52,13 +52,13 @@ class LocalExplanation:
         coverage: NDArray[Any],
         contributions: pl.DataFrame,
     ) -> LocalExplanation:
-        """Sort the contributions (item, attribute, value, contribution) and tell their shares."""
-        share = pl.col("contribution") / pl.col("contribution").sum().over("item")
+        """Sort the contributions and tell their shares and their angles to the sum."""
+        turned = contributions.filter(pl.col("phase") != 0).height > 0
+        shared = _shared_waves(contributions) if turned else _shared(contributions)
         order = {"item": False, "contribution": True, "attribute": False, "value": False}
-        table = contributions.with_columns(share=share).sort(
-            list(order), descending=list(order.values()), maintain_order=True
-        )
-        return cls(labels, probabilities, coverage, table)
+        table = shared.sort(list(order), descending=list(order.values()), maintain_order=True)
+        columns = ["item", "attribute", "value", "contribution", "share", "phase", "feature"]
+        return cls(labels, probabilities, coverage, table.select(columns))
 
     def to_polars(self) -> pl.DataFrame:
         """The table of contributions.
@@ -96,28 +96,49 @@ class LocalExplanation:
         """
         tensor = self.table.schema["attribute"] != pl.String
         unseen = "no combination" if tensor else "nothing"
-        strongest = self.table.filter(pl.col("share") >= _WORTH_NAMING)
-        strongest = strongest.group_by("item", maintain_order=True).head(reasons)
-        named: dict[int, list[str]] = {}
-        for row in strongest.iter_rows(named=True):
-            words = f"{_feature(row['attribute'], row['value'])} ({row['share']:.0%})"
-            named.setdefault(row["item"], []).append(words.replace("%", " %"))
+        share = pl.col("share")
+        pro = self._named(self.table.filter(share >= _WORTH_NAMING), reasons)
+        contra = self._named(self.table.filter(share <= -_WORTH_NAMING), 1)
         return [
-            f"{_label(label)}, {probability:.2f}: {_because(named.get(item, []), seen, unseen)}"
+            f"{_label(label)}, {probability:.2f}: {_because(pro.get(item, []), seen, unseen)}"
+            + "".join(f"; despite {words}" for words in contra.get(item, []))
             for item, (label, probability, seen) in enumerate(
                 zip(self.labels, self.probabilities, self.coverage, strict=True)
             )
         ]
 
+    @staticmethod
+    def _named(table: pl.DataFrame, reasons: int) -> dict[int, list[str]]:
+        """The strongest contributions of each item, in words."""
+        weight = pl.col("share").abs()
+        strongest = table.sort(weight, descending=True, maintain_order=True)
+        named: dict[int, list[str]] = {}
+        for row in strongest.group_by("item", maintain_order=True).head(reasons).to_dicts():
+            words = f"{row['feature']} ({row['share']:.0%})".replace("%", " %")
+            named.setdefault(row["item"], []).append(words)
+        return named
+
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
 
-def _feature(attribute: Any, value: Any) -> str:
-    """A feature in words, of one dimension or of several."""
-    if isinstance(attribute, list):
-        return tuple_name(zip(attribute, value, strict=True))
-    return feature_name(attribute, value)
+def _shared(contributions: pl.DataFrame) -> pl.DataFrame:
+    """Shares of a sum of numbers."""
+    return contributions.with_columns(
+        share=pl.col("contribution") / pl.col("contribution").sum().over("item")
+    )
+
+
+def _shared_waves(contributions: pl.DataFrame) -> pl.DataFrame:
+    """Shares of a sum of waves, `|w| cos(angle to the sum) / |sum|`; and those angles."""
+    amount, angle = pl.col("contribution"), pl.col("phase")
+    sums = (amount * angle.sin()).sum(), (amount * angle.cos()).sum()
+    direction = pl.arctan2(*(own.over("item") for own in sums))
+    size = (sums[0].over("item") ** 2 + sums[1].over("item") ** 2).sqrt()
+    relative = (angle - direction + np.pi) % (2 * np.pi) - np.pi
+    return contributions.with_columns(
+        phase=relative, share=amount * (angle - direction).cos() / size
+    )
 
 
 def _label(label: Any) -> str:

@@ -79,31 +79,53 @@ def weights(log_W: sparse.csr_array) -> tuple[sparse.csr_array, bool]:
     return with_data(log_W, np.exp(log_W.data - shift)), False
 
 
-def contributions(W_ij: Floats, x_j: Floats, power: float) -> Floats:
-    """`w_ij(x) = W_ij x_j^p`, what each value of an item adds to the score of a class."""
-    return np.asarray(W_ij * x_j**power)
+def turned(amounts: NDArray[Any], angles: Floats) -> NDArray[np.complex128]:
+    """`amount e^{i angle}`: a complex number for each amount and direction."""
+    return np.asarray(amounts * np.exp(1j * angles))
 
 
-def scores(Xp: sparse.csr_array, W: Any) -> Floats:
-    """`U_i = sum_j W_ij x_j^p`, a row per item, from `Xp = x^p` and the weights."""
-    U = Xp @ W
-    dense: Floats = U.toarray() if sparse.issparse(U) else U
-    return dense
+def contributions(V_ij: NDArray[Any], x_j: NDArray[Any], power: float) -> NDArray[Any]:
+    """`w_ij(x) = e^{i(theta_j - phi_ij)} W_ij x_j^p`, what each value adds to a class's score.
+
+    `V_ij` is `W_ij`, or `W_ij e^{-i phi_ij}` where there are phases.
+    """
+    return np.asarray(V_ij * x_j**power)
 
 
-def scores_by_logarithms(log_W: sparse.csr_array, log_xp: Floats) -> Floats:
+def scores(Xp: sparse.csr_array, V: Any) -> Floats:
+    """`U_i = |sum_j w_ij(x)|`, a row per item, from `Xp = x^p e^{i theta}` and the weights.
+
+    Without phases the weights are real and the sum is its own modulus.
+    """
+    Z = Xp @ V
+    dense: NDArray[Any] = Z.toarray() if sparse.issparse(Z) else Z
+    U: Floats = np.abs(dense) if dense.dtype.kind == "c" else dense
+    return U
+
+
+def scores_by_logarithms(
+    log_W: sparse.csr_array, log_xp: Floats, angles: Floats | None = None
+) -> Floats:
     """`U_i` of one item up to a factor, where `W_ij x_j^p` would leave the range of a double.
 
-    `log_W` has a row, and `log_xp = p ln x_j` an element, for each value of the item.
+    `log_W` has a row, and `log_xp = p ln x_j` an element, for each value of the item; `angles`
+    are `theta_j - phi_ij` of the entries.
     """
     terms = np.full(log_W.shape, -np.inf)
     j = _rows(log_W)
     terms[j, log_W.indices] = log_W.data + log_xp[j]
     highest = terms.max(initial=-np.inf)
-    return np.exp(terms - highest).sum(axis=0) if np.isfinite(highest) else np.zeros(terms.shape[1])
+    if not np.isfinite(highest):
+        return np.zeros(terms.shape[1])
+    w: NDArray[Any] = np.exp(terms - highest)
+    if angles is None:
+        return np.asarray(w.sum(axis=0))
+    w = w.astype(np.complex128)
+    w[j, log_W.indices] = turned(w[j, log_W.indices], angles)
+    return np.asarray(np.abs(w.sum(axis=0)))
 
 
-def log_probabilities(U: Floats, power: float, frequencies: Floats) -> Floats:
+def log_probabilities(U: Floats, power: Floats | float, frequencies: Floats) -> Floats:
     """`ln X_i`, `X_i = U_i^(1/p) / sum_k U_k^(1/p)`; where all `U_i` are 0, of the frequencies."""
     log_X, degenerate = _relative_logarithms(U, power)
     with np.errstate(divide="ignore"):
@@ -112,8 +134,11 @@ def log_probabilities(U: Floats, power: float, frequencies: Floats) -> Floats:
     return log_X
 
 
-def probabilities(U: Floats, power: float, frequencies: Floats) -> Floats:
-    """`X_i = U_i^(1/p) / sum_k U_k^(1/p)`; where all `U_i` are 0, the class frequencies."""
+def probabilities(U: Floats, power: Floats | float, frequencies: Floats) -> Floats:
+    """`X_i = U_i^(1/p) / sum_k U_k^(1/p)`; where all `U_i` are 0, the class frequencies.
+
+    `power` is p, or p / sharpness where that was learnt: one number, or a column of them.
+    """
     X, degenerate = _relative_logarithms(U, power)
     np.exp(X, out=X)
     X[degenerate] = frequencies
@@ -121,7 +146,7 @@ def probabilities(U: Floats, power: float, frequencies: Floats) -> Floats:
     return X
 
 
-def _relative_logarithms(U: Floats, power: float) -> tuple[Floats, NDArray[np.bool_]]:
+def _relative_logarithms(U: Floats, power: Floats | float) -> tuple[Floats, NDArray[np.bool_]]:
     """`ln U_i^(1/p)` less the highest of the item, and which items have no score at all."""
     with np.errstate(divide="ignore"):
         log_U: Floats = np.log(U)

@@ -15,9 +15,11 @@ from stc.encode import (
     encode_target,
     encode_targets,
     split_targets,
+    with_theta,
 )
 from stc.model import Model
 from stc.observations import Observations
+from stc.scales import Scale, scaled, scales_of
 from stc.schema import Schema
 from stc.targets import Target
 
@@ -29,6 +31,7 @@ class Batch:
     observed: Observations
     target: Target
     sample_weight: NDArray[np.float64]
+    scales: Mapping[str, Scale]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Intake:
         Columns of the data that are the targets; None: y is given.
     reading
         Options of `encode`: how missing values and documents are taken.
+    continuous, ordinal
+        Which attributes are numbers, and which have an order.
     check_columns
         Compares the columns of a batch with those learnt from.
     """
@@ -50,12 +55,15 @@ class Intake:
     owner: str
     targets: Sequence[str] | None
     reading: Mapping[str, Any]
+    continuous: Any
+    ordinal: Any
     check_columns: Callable[[Observations], None]
 
     def batch(self, X: Any, y: Any, sample_weight: Any, model: Model | None) -> Batch:
         """Items to learn or to unlearn, for a model or for a new one."""
         target = self.target(X, y, model)
-        observed = self.observe(X, model)
+        observed = self._observe(X, model)
+        scales = model.scales if model else scales_of(observed, self.continuous, self.ordinal)
         if target.column.n_items != observed.n_items:
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: "
@@ -66,7 +74,7 @@ class Intake:
         weights = encode_sample_weight(sample_weight, observed.n_items)
         if target.form.kind == "indicator":  # without a label there is nothing to learn
             weights = weights * (target.column.lengths() > 0)
-        return Batch(observed, target, weights)
+        return Batch(scaled(observed, scales), target, weights, scales)
 
     def target(self, X: Any, y: Any, model: Model | None) -> Target:
         """The target, out of y or of the data itself."""
@@ -84,8 +92,11 @@ class Intake:
             )
         return encode_target(y, None if model is None else model.form)
 
-    def observe(self, X: Any, model: Model | None) -> Observations:
-        """The items, as the model (None: a new one) knows their attributes."""
+    def observe(self, X: Any, model: Model, theta: Any = None) -> Observations:
+        """The items as the model knows their attributes, and their phases."""
+        return scaled(with_theta(self._observe(X, model), theta), model.scales)
+
+    def _observe(self, X: Any, model: Model | None) -> Observations:
         if self.targets is not None:
             X, _ = split_targets(X, self.targets, needed=False)
         names = () if model is None else model.schema.names

@@ -6,15 +6,18 @@ So a call that fails, at whatever point, leaves the estimator with the model it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stc.corpus import Corpus, NeverLearntError
+from stc.conjunctions import Interactions
+from stc.corpus import Corpus, NeverLearntError, Phases
 from stc.counted import Counted
 from stc.observations import Column, Observations
+from stc.scales import Scale
 from stc.schema import Schema
 from stc.targets import Form
 from stc.tensor import Dimensions, Subset, Tuples, features_of
@@ -45,6 +48,10 @@ class Model:
         For each set of several dimensions: tuple of features <-> row of its corpus.
     corpora
         The numbers, for each set of the policy. That of the empty set has one row: all items.
+    scales
+        How the values of attributes that are numbers or orders become weights of categories.
+    interactions
+        Which conjunctions of attributes are features.
     """
 
     schema: Schema
@@ -56,6 +63,8 @@ class Model:
     vocabulary: Vocabulary
     tuples: Mapping[Subset, Tuples]
     corpora: Mapping[Subset, Corpus]
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+    interactions: Interactions = field(default_factory=Interactions)
 
     @classmethod
     def blank(
@@ -92,13 +101,23 @@ class Model:
         total = mass.sum()
         return mass / total if total else np.full(len(mass), 1 / max(len(mass), 1))
 
+    @property
+    def phases(self) -> dict[Subset, Phases]:
+        """The phases of each set for which some were learnt."""
+        return {s: corpus.phases for s, corpus in self.corpora.items() if corpus.phases is not None}
+
+    @cached_property
+    def has_conjunctions(self) -> bool:
+        """Whether some features are several values at once."""
+        return any(isinstance(attribute, tuple) for attribute in self.vocabulary.index)
+
     def index(self, subset: Subset) -> Vocabulary | Tuples:
         """Which row of the corpus of a set belongs to which feature."""
         return self.vocabulary if len(subset) == 1 else self.tuples[subset]
 
     def located(self, observed: Observations, subset: Subset) -> Observations:
         """A batch as a set sees it, ready for that set's index."""
-        view = self.dimensions.view(observed, subset)
+        view = self.dimensions.view(self.interactions.applied(observed), subset)
         if len(subset) == 1:
             return view
         features = [self.vocabulary.locate(column) for column in observed.columns]
@@ -139,6 +158,7 @@ class Model:
         """The model after these items, too."""
         schema = self.schema.with_batch(Schema.of(observed))
         self.dimensions.refuse_more(schema)
+        observed = self.interactions.applied(observed)
         batch = Counted.of(
             self.dimensions, self.corpora, *weighted(observed, target, sample_weight)
         )
@@ -180,6 +200,7 @@ class Model:
     ) -> Model:
         """The same, but features and classes that no item is left of keep their places."""
         numbers = np.flatnonzero(sample_weight)  # as the caller counts the items
+        observed = self.interactions.applied(observed)
         batch = Counted.of(
             self.dimensions, self.corpora, *weighted(observed, target, sample_weight)
         )
@@ -309,6 +330,7 @@ class Model:
     def merged(self, other: Model) -> Model:
         """The model that would have learnt what both have."""
         schema = self.schema.joined(other.schema, "the other model")
+        self._refuse_other_features(other)
         form = self.form.joined(other.form, "the other model")
         sets = self._sets_of(other)
         vocabulary, theirs = self._vocabulary_with(other)
@@ -337,6 +359,20 @@ class Model:
             tuples=tuples,
             corpora=corpora,
         )
+
+    def _refuse_other_features(self, other: Model) -> None:
+        """Refuse a model whose features are made in another way."""
+        for name in {**self.scales, **other.scales}:
+            if self.scales.get(name) != other.scales.get(name):
+                raise ValueError(
+                    f"the other model has another scale for {name!r}; to merge them, give both "
+                    "the same knots, continuous={name: [knots]}, or the same order"
+                )
+        if self.interactions != other.interactions:
+            raise ValueError(
+                "the other model has other conjunctions; to merge them, fit both with the same "
+                "interactions, and with neither min_support nor max_features"
+            )
 
     def _sets_of(self, other: Model) -> dict[Subset, Subset]:
         """For each of our sets the numbers that its dimensions have in the other model."""

@@ -28,7 +28,8 @@ class Column:
     Attributes
     ----------
     attribute
-        Name of the attribute; None where values need none (words, columns of counts).
+        Name of the attribute; None where values need none (words, columns of counts); the names
+        of several in a conjunction of them.
     values
         The distinct values; None stands for the missing category. None instead of a sequence:
         the codes are feature numbers themselves (columns of a sparse matrix).
@@ -39,19 +40,25 @@ class Column:
         are the distinct values of item n.
     offsets, weights
         Bounds of each item's codes, and their weights (None: every weight is 1).
+    angles
+        `theta_j` of each code, in radians; None: 0.
     complete
         Whether every item is known to have a value.
+    floats
+        Whether the values came as floating-point numbers.
     continuous
         Whether this looks like measurements rather than categories.
     """
 
-    attribute: str | None
+    attribute: str | tuple[str, ...] | None
     values: Sequence[Any] | NDArray[Any] | None
     n_values: int
     codes: NDArray[Any]
     offsets: NDArray[Any] | None = None
     weights: NDArray[np.float64] | None = None
+    angles: NDArray[np.float64] | None = None
     complete: bool = False
+    floats: bool = False
     continuous: bool = False
 
     @property
@@ -98,17 +105,47 @@ class Column:
         items = np.flatnonzero(self.codes != self.n_values)
         return items, self.codes[items], None
 
+    @property
+    def conjunction(self) -> bool:
+        """Whether its values are several at once: of several attributes, or words in a row."""
+        return isinstance(self.attribute, tuple)
+
+    def only(self, keep: NDArray[np.bool_]) -> Column:
+        """The same items with these of the values only; the others are as if missing."""
+        if keep.all():
+            return self
+        values: Any = self.values
+        numbers = np.append(np.cumsum(keep) - 1, -1)
+        kept = [values[k] for k in np.flatnonzero(keep).tolist()]
+        numbers[:-1][~keep] = -1
+        codes = numbers[self.codes]
+        if self.offsets is None:
+            codes[codes < 0] = len(kept)
+            return replace(self, values=kept, n_values=len(kept), codes=codes, complete=False)
+        there = codes >= 0
+        items = np.repeat(np.arange(self.n_items), np.diff(self.offsets))[there]
+        return replace(
+            self,
+            values=kept,
+            n_values=len(kept),
+            codes=codes[there],
+            offsets=offsets_of(np.bincount(items, minlength=self.n_items)),
+            weights=_at(self.weights, there),
+            angles=_at(self.angles, there),
+        )
+
     def select(self, keep: NDArray[np.bool_]) -> Column:
         """The same column for the items in `keep` only."""
         if self.offsets is None:
-            return replace(self, codes=self.codes[keep])
+            return replace(self, codes=self.codes[keep], angles=_at(self.angles, keep))
         lengths = np.diff(self.offsets)
         kept = np.repeat(keep, lengths)
         return replace(
             self,
             codes=self.codes[kept],
             offsets=offsets_of(lengths[keep]),
-            weights=None if self.weights is None else self.weights[kept],
+            weights=_at(self.weights, kept),
+            angles=_at(self.angles, kept),
         )
 
 
@@ -165,6 +202,12 @@ class Observations:
         """The items in `keep` only."""
         columns = tuple(column.select(keep) for column in self.columns)
         return replace(self, n_items=int(np.count_nonzero(keep)), columns=columns)
+
+
+def _at(
+    numbers: NDArray[np.float64] | None, places: NDArray[np.bool_]
+) -> NDArray[np.float64] | None:
+    return None if numbers is None else numbers[places]
 
 
 def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:

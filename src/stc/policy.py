@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stc import formulas
+from stc.corpus import Phases
 from stc.formulas import Floats
 from stc.model import Model
 from stc.observations import Observations
@@ -19,6 +20,8 @@ from stc.tensor import Dimensions, Subset
 _BLOCK_TUPLES = 1 << 21
 
 Policy = tuple[Subset, ...]
+# What makes answers of scores and of the power that they are to be taken to.
+Answer = Callable[[Floats, Floats | float], NDArray[Any]]
 
 
 class Hyper(NamedTuple):
@@ -61,47 +64,71 @@ class Cascade:
         Power, balance and entropy.
     max_tuples
         The most tuples that one item may have.
+    phases
+        The phases of each set that has any; None: those that were learnt.
     """
 
-    def __init__(self, model: Model, policy: Policy, hyper: Hyper, max_tuples: int) -> None:
+    def __init__(
+        self,
+        model: Model,
+        policy: Policy,
+        hyper: Hyper,
+        max_tuples: int,
+        phases: Mapping[Subset, Phases] | None = None,
+    ) -> None:
         self.model = model
         self.policy = policy
         self.hyper = hyper
         self.max_tuples = max_tuples
+        self.phases = model.phases if phases is None else phases
         self._scorers: dict[Subset, Scorer] = {}
+        # The frequencies are for those without a score: any power will do.
+        self._powers = np.array(
+            [
+                hyper.power / self.phases[s].sharpness if s in self.phases else hyper.power
+                for s in policy
+            ]
+        )
 
     def scorer(self, subset: Subset) -> Scorer:
         """The weights of a set, computed when they are first asked for."""
         if subset not in self._scorers:
             log_W = formulas.log_weights(self.model.corpora[subset].mass, *self.hyper)
             index = self.model.index(subset)
-            self._scorers[subset] = Scorer(index, log_W, self.hyper.power)
+            phases = self.phases.get(subset)
+            angles = None if phases is None else phases.angles
+            self._scorers[subset] = Scorer(index, log_W, self.hyper.power, angles)
         return self._scorers[subset]
 
-    def map(
-        self, observed: Observations, function: Callable[[Floats], NDArray[Any]]
-    ) -> NDArray[Any]:
-        """Apply `function` to the scores `U_i` (items x classes) of each block, and join."""
-        if len(self.policy) == 2 and len(self.policy[0]) == 1:
-            subset = self.policy[0]
-            return self.scorer(subset).map(self.model.located(observed, subset), function)
-        parts = [function(self._scores(*block)[0]) for block in self._blocks(observed)]
+    def map(self, observed: Observations, answer: Answer) -> NDArray[Any]:
+        """Apply `answer` to the scores `U_i` (items x classes) and powers of each block; join."""
+        made = self.model.interactions.order > 1
+        if len(self.policy) == 2 and len(self.policy[0]) == 1 and not made:
+            subset, power = self.policy[0], float(self._powers[0])
+            located = self.model.located(observed, subset)
+            return self.scorer(subset).map(located, lambda U: answer(U, power))
+        parts = []
+        for block in self._blocks(observed):
+            U, used = self._scores(*block)
+            parts.append(answer(U, self._powers[used][:, None]))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def probabilities(self, observed: Observations) -> Floats:
         """`X_i` of each item."""
-        frequencies, power = self.model.frequencies, self.hyper.power
-        return self.map(observed, lambda U: formulas.probabilities(U, power, frequencies))
+        frequencies = self.model.frequencies
+        return self.map(observed, lambda U, power: formulas.probabilities(U, power, frequencies))
 
     def log_probabilities(self, observed: Observations) -> Floats:
         """`ln X_i` of each item."""
-        frequencies, power = self.model.frequencies, self.hyper.power
-        return self.map(observed, lambda U: formulas.log_probabilities(U, power, frequencies))
+        frequencies = self.model.frequencies
+        return self.map(
+            observed, lambda U, power: formulas.log_probabilities(U, power, frequencies)
+        )
 
     def most_probable(self, observed: Observations) -> NDArray[np.intp]:
         """`argmax_i X_i` of each item."""
         frequencies = self.model.frequencies
-        return self.map(observed, lambda U: formulas.most_probable(U, frequencies))
+        return self.map(observed, lambda U, _: formulas.most_probable(U, frequencies))
 
     def answered(self, observed: Observations) -> NDArray[np.int64]:
         """Place in the policy of the set that answers each item."""
@@ -145,7 +172,7 @@ class Cascade:
 
     def _blocks(self, observed: Observations) -> Iterator[tuple[Observations, NDArray[Any]]]:
         """Cut the items into blocks of bounded numbers of tuples; and their numbers."""
-        tuples = np.ones(observed.n_items)
+        tuples = np.maximum(self.model.interactions.sizes(observed), 1.0)
         for subset in self.policy:
             if len(subset) > 1:
                 np.maximum(tuples, self.model.dimensions.sizes(observed, subset), out=tuples)

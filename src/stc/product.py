@@ -83,7 +83,14 @@ def joined(columns: Sequence[Column], n_items: int) -> Column:
         size += column.n_values
     weights, codes, offsets = side_by_side(parts)
     same = all(column.weights is None for column in columns)
-    return Column(None, range(size), size, codes, offsets, None if same else weights)
+    angles = None
+    if any(column.angles is not None for column in columns):
+        each = [
+            np.zeros(len(p[1])) if c.angles is None else _present(c)
+            for c, p in zip(columns, parts, strict=True)
+        ]
+        angles = side_by_side([(own, *part[1:]) for own, part in zip(each, parts, strict=True)])[0]
+    return Column(None, range(size), size, codes, offsets, None if same else weights, angles)
 
 
 def sizes(columns: Sequence[Column], n_items: int) -> NDArray[np.float64]:
@@ -120,7 +127,9 @@ def _crossed_cells(columns: Sequence[Column]) -> Column:
         every = np.full(n_items, len(values))
         every[present] = codes
         codes = every
-    return Column(None, values, len(values), codes, complete=complete)
+    turned = [column.angles for column in columns if column.angles is not None]
+    angles: NDArray[np.float64] | None = np.sum(turned, axis=0) if turned else None
+    return Column(None, values, len(values), codes, angles=angles, complete=complete)
 
 
 def _crossed_bags(columns: Sequence[Column]) -> Column:
@@ -129,6 +138,7 @@ def _crossed_bags(columns: Sequence[Column]) -> Column:
     items = np.flatnonzero(sizes(columns, n_items))  # one entry each, to be multiplied
     keys = Keys(len(items))
     x = np.ones(len(items))
+    theta = np.zeros(len(items))
     for column in columns:
         own_items, codes, weights = column.entries()
         offsets = _bounds(own_items, n_items)
@@ -137,6 +147,7 @@ def _crossed_bags(columns: Sequence[Column]) -> Column:
         within = np.arange(len(entries)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         items = items[entries]
         chosen = offsets[items] + within
+        theta = theta[entries] + (0.0 if column.angles is None else _present(column)[chosen])
         keys.repeat(entries)
         keys.append(codes[chosen], column.n_values)
         if weights is None:
@@ -148,8 +159,25 @@ def _crossed_bags(columns: Sequence[Column]) -> Column:
     # Where every value of an item weighs the same, so does every tuple.
     same = all(column.weights is None for column in columns)
     weights = None if same else np.maximum(x, np.finfo(np.float64).tiny)  # tiny, but not absent
-    return Column(None, values, len(values), codes, _bounds(items, n_items), weights)
+    turned = any(column.angles is not None for column in columns)
+    angles = theta if turned else None
+    return Column(None, values, len(values), codes, _bounds(items, n_items), weights, angles)
+
+
+def _present(column: Column) -> NDArray[np.float64]:
+    """The angles of a column's entries."""
+    assert column.angles is not None
+    if column.offsets is not None or column.complete:
+        return column.angles
+    return np.asarray(column.angles[column.codes != column.n_values])
 
 
 def _bounds(items: NDArray[Any], n_items: int) -> NDArray[np.int64]:
     return offsets_of(np.bincount(items, minlength=n_items))
+
+
+def objects(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.object_]:
+    """Values as an array that can be indexed, whatever they are."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = list(values)
+    return array

@@ -29,11 +29,12 @@ _VANISHING = 1e-290
 
 
 class Contributions(NamedTuple):
-    """Entries: which item, which feature, how much."""
+    """Entries: which item, which feature, how much, and in which direction (radians)."""
 
     items: NDArray[Any]
     features: NDArray[Any]
     parts: Floats
+    angles: Floats
 
 
 class Scorer:
@@ -47,13 +48,25 @@ class Scorer:
         `ln W_ij`, a row per feature, a column per class.
     power
         The p of `x_j^p`.
+    angles
+        `phi_ij` of each entry of the weights; None: 0.
     """
 
-    def __init__(self, index: Index, log_weights: sparse.csr_array, power: float) -> None:
+    def __init__(
+        self,
+        index: Index,
+        log_weights: sparse.csr_array,
+        power: float,
+        angles: Floats | None = None,
+    ) -> None:
         self.index = index
         self.power = power
         weights, self._within_range = formulas.weights(log_weights)
         self._logarithms = _padded(log_weights)
+        self._angles = None
+        if angles is not None and angles.any():  # without any, the sums are real and exact
+            weights = formulas.with_data(weights, formulas.turned(weights.data, -angles))
+            self._angles = formulas.with_data(self._logarithms, angles)
         table = _padded(weights)
         self._table = table.toarray() if np.prod(table.shape) <= _DENSE_CELLS else table
 
@@ -66,24 +79,26 @@ class Scorer:
         def one(bounds: tuple[int, int]) -> NDArray[Any]:
             x, features, offsets = _shares(observed, lookups, *bounds)
             # The operator, not np.power, which is slow for a square root.
-            xp = np.ones(len(features)) if x is None else x**self.power
+            xp: NDArray[Any] = np.ones(len(features)) if x is None else x**self.power
+            theta = _angles(observed, *bounds)
+            if theta is not None:
+                xp = formulas.turned(xp, theta)
             shape = (bounds[1] - bounds[0], self._table.shape[0])
             U = formulas.scores(sparse.csr_array((xp, features, offsets), shape=shape), self._table)
             if x is not None or not self._within_range:
-                self._rescue(U, x, features, offsets)
+                self._rescue(U, (x, features, offsets), theta)
             return function(U)
 
         parts = threaded(one, _bounds(observed, self._table.shape[1]))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _rescue(
-        self, U: Floats, x: Floats | None, features: NDArray[Any], offsets: NDArray[Any]
-    ) -> None:
+    def _rescue(self, U: Floats, part: Part, theta: Floats | None) -> None:
         """Score again, by logarithms, the items whose every known value seems to weigh nothing.
 
         Their weights vanish beside the largest of the model, or their shares beside something
         heavy that was never seen.
         """
+        x, features, offsets = part
         unknown = self._table.shape[0] - 1
         for item in np.flatnonzero(U.max(axis=1, initial=0.0) < _VANISHING):
             own = slice(offsets[item], offsets[item + 1])
@@ -91,21 +106,45 @@ class Scorer:
                 continue  # it really has no score
             log_W = self._logarithms[features[own]]
             log_xp = np.zeros(log_W.shape[0]) if x is None else self.power * np.log(x[own])
-            U[item] = formulas.scores_by_logarithms(log_W, log_xp)
+            angles = self._turns(features[own], None if theta is None else theta[own])
+            U[item] = formulas.scores_by_logarithms(log_W, log_xp, angles)
+
+    def _turns(self, features: NDArray[Any], theta: Floats | None) -> Floats | None:
+        """`theta_j - phi_ij` of the entries of these features."""
+        if self._angles is None and theta is None:
+            return None
+        entries = self._logarithms[features]
+        turns = np.zeros(entries.nnz) if self._angles is None else -self._angles[features].data
+        if theta is not None:
+            turns += np.repeat(theta, np.diff(entries.indptr))
+        return np.asarray(turns)
 
     def contributions(self, observed: Observations, classes: NDArray[Any]) -> Contributions:
         """What each known value of each item adds to the score of one class an item."""
         lookups = self._lookups(observed)
         x, features, offsets = _shares(observed, lookups, 0, observed.n_items)
         items = np.repeat(np.arange(observed.n_items), np.diff(offsets))
-        W_ij = np.asarray(self._table[features, classes[items]]).ravel()
+        V_ij = np.asarray(self._table[features, classes[items]]).ravel()
         x_j = 1.0 / _nonzero(observed.totals)[items] if x is None else x
-        parts = formulas.contributions(W_ij, x_j, self.power)
-        kept = np.flatnonzero(parts)
-        return Contributions(items[kept], features[kept], parts[kept])
+        w: NDArray[Any] = formulas.contributions(V_ij, x_j, self.power)
+        theta = _angles(observed, 0, observed.n_items)
+        w = w if theta is None else formulas.turned(w, theta)
+        kept = np.flatnonzero(w)
+        w = w[kept]
+        parts = np.asarray(np.abs(w) if w.dtype.kind == "c" else w, dtype=np.float64)
+        return Contributions(items[kept], features[kept], parts, np.angle(w))
 
     def _lookups(self, observed: Observations) -> list[NDArray[np.int32]]:
         return [self.index.locate(c).astype(np.int32) for c in observed.columns]
+
+
+def shares(index: Index, observed: Observations) -> Part:
+    """All items as (`x_j` or None where all values of an item weigh the same, features, offsets).
+
+    Features that are not in the index have the number after the last.
+    """
+    lookups = [index.locate(column).astype(np.int32) for column in observed.columns]
+    return _shares(observed, lookups, 0, observed.n_items)
 
 
 def _padded(table: sparse.csr_array) -> sparse.csr_array:
@@ -153,6 +192,20 @@ def _shares(
         return None, features, offsets
     totals = np.repeat(_nonzero(observed.totals[start:stop]), np.diff(offsets))
     return weights / totals, features, offsets
+
+
+def _angles(observed: Observations, start: int, stop: int) -> Floats | None:
+    """`theta_j` of the items from start to stop, in the order of their features."""
+    if all(column.angles is None for column in observed.columns):
+        return None
+    parts: list[Part] = []
+    for column in observed.columns:
+        offsets = np.arange(observed.n_items + 1) if column.offsets is None else column.offsets
+        bounds = offsets[start : stop + 1]
+        angles = np.zeros(len(column.codes)) if column.angles is None else column.angles
+        own = slice(bounds[0], bounds[-1])
+        parts.append((angles[own], column.codes[own], bounds - bounds[0]))
+    return side_by_side(parts)[0]
 
 
 def _nonzero(totals: Floats) -> Floats:

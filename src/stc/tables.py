@@ -13,36 +13,44 @@ from stc.corpus import Corpus
 from stc.model import Model
 from stc.scoring import Contributions
 from stc.tensor import Subset
-from stc.vocabulary import tuple_name
+from stc.vocabulary import parts_of, tuple_name
 
 _OURS = {"dimensions", "attribute", "value", "mass", "support", "item", "probability"}
 
 
 def _named(model: Model) -> dict[str, Any]:
-    """Columns of a feature: strings in a model of one dimension, in others lists of them."""
-    strings: Any = pl.String if len(model.dimensions.names) == 1 else pl.List(pl.String)
+    """Columns of a feature: strings in a model of single features, in others lists of them."""
+    several = len(model.dimensions.names) > 1 or model.has_conjunctions
+    strings: Any = pl.List(pl.String) if several else pl.String
     return {"attribute": strings, "value": strings}
 
 
 def described(model: Model, subset: Subset, rows: NDArray[Any]) -> pl.DataFrame:
-    """`attribute` and `value` of these rows of a set's corpus."""
+    """`attribute`, `value` and `feature` (the name) of these rows of a set's corpus."""
     used, place = np.unique(rows, return_inverse=True)
+    schema = _named(model)
     features = model.features(subset, used)
-    if len(model.dimensions.names) == 1:
-        single = [own for (own,) in features]
-        return pl.DataFrame(single, schema=_named(model), orient="row")[place]
-    lists = [([name for name, _ in own], [value for _, value in own]) for own in features]
-    return pl.DataFrame(lists, schema=_named(model), orient="row")[place]
+    if schema["value"] == pl.String:
+        columns: Any = [own for (own,) in features]
+    else:
+        columns = [tuple(map(list, zip(*parts_of(own), strict=True))) for own in features]
+    names = pl.Series("feature", list(map(tuple_name, features)), dtype=pl.String)
+    return pl.DataFrame(columns, schema=schema, orient="row").with_columns(names)[place]
 
 
 def contribution_table(
     model: Model, contributions: Iterable[tuple[Subset, Contributions]]
 ) -> pl.DataFrame:
-    """One row a contribution: item, attribute, value, contribution."""
-    schema = {"item": pl.Int64, **_named(model), "contribution": pl.Float64}
+    """One row a contribution: item, attribute, value, contribution, phase (its direction)."""
+    floats = {"contribution": pl.Float64, "phase": pl.Float64}
+    schema = {"item": pl.Int64, **_named(model), **floats, "feature": pl.String}
     tables = [pl.DataFrame(schema=schema)]
     for subset, found in contributions:
-        numbers = pl.Series("item", found.items), pl.Series("contribution", found.parts)
+        numbers = (
+            pl.Series("item", found.items),
+            pl.Series("contribution", found.parts),
+            pl.Series("phase", found.angles),
+        )
         named = described(model, subset, found.features)
         tables.append(named.with_columns(*numbers).select(list(schema)))
     return pl.concat(tables)
@@ -64,7 +72,7 @@ def _corpus_frame(
     model: Model, subset: Subset, named: pl.DataFrame, corpus: Corpus
 ) -> pl.DataFrame:
     columns = [
-        *named.get_columns(),
+        *named.select("attribute", "value").get_columns(),
         *_class_columns(model, corpus.mass.indices),
         pl.Series("mass", corpus.mass.data, dtype=pl.Float64),
         pl.Series("support", corpus.support, dtype=pl.Int64),

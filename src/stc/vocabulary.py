@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from stc.observations import Column
 
-Feature = tuple[str | None, str | None]
+# Attribute and value; of a conjunction all its attributes and all its values; of words in a row no
+# attribute, (), and the words.
+Attribute = str | tuple[str, ...] | None
+Value = str | tuple[str | None, ...] | None
+Feature = tuple[Attribute, Value]
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Vocabulary:
         Number of features.
     """
 
-    index: dict[str | None, dict[str | None, int]] = field(default_factory=dict)
+    index: dict[Attribute, dict[Value, int]] = field(default_factory=dict)
     size: int = 0
 
     def locate(self, column: Column) -> NDArray[np.int64]:
@@ -77,7 +81,7 @@ class Vocabulary:
         if not self.index:
             return self  # the columns of a sparse matrix keep their places
         number = np.cumsum(keep) - 1
-        index: dict[str | None, dict[str | None, int]] = {}
+        index: dict[Attribute, dict[Value, int]] = {}
         for attribute, known in self.index.items():
             kept = {value: int(number[k]) for value, k in known.items() if keep[k]}
             if kept:
@@ -95,11 +99,26 @@ class Vocabulary:
         return features
 
 
-def feature_name(attribute: str | None, value: str | None) -> str:
-    """A feature in words: `legs=4`, `legs is missing`, or the bare word."""
+def feature_name(attribute: Attribute, value: Value) -> str:
+    """A feature in words: `legs=4`, `legs is missing`, `legs=4 and hair=1`, or the bare word."""
+    if isinstance(value, tuple):
+        if isinstance(attribute, tuple) and attribute:
+            return " and ".join(map(feature_name, attribute, value))
+        return " ".join(feature_name(None, own) for own in value)
     if attribute is None:
         return "(missing)" if value is None else value
     return f"{attribute} is missing" if value is None else f"{attribute}={value}"
+
+
+def parts_of(features: Iterable[Feature]) -> list[tuple[str | None, str | None]]:
+    """The single (attribute, value) pairs that a tuple of features is made of."""
+    parts: list[tuple[str | None, str | None]] = []
+    for attribute, value in features:
+        values = value if isinstance(value, tuple) else (value,)
+        names: tuple[str | None, ...]
+        names = attribute if isinstance(attribute, tuple) else (attribute,)
+        parts.extend(zip(names or (None,) * len(values), values, strict=True))
+    return parts
 
 
 def tuple_name(features: Iterable[Feature]) -> str:

@@ -3,6 +3,7 @@
 from stc.encode.containers import encode
 from stc.encode.split import split_targets
 from stc.encode.target import encode_classes, encode_sample_weight, encode_target, encode_targets
+from stc.encode.theta import with_theta
 
 __all__ = [
     "encode",
@@ -11,4 +12,5 @@ __all__ = [
     "encode_target",
     "encode_targets",
     "split_targets",
+    "with_theta",
 ]

@@ -77,6 +77,7 @@ def _single(attribute: str | None, coded: Coded, missing: Missing) -> Column:
         len(values),
         coded.codes,
         complete=complete,
+        floats=coded.floats,
         continuous=coded.continuous,
     )
 
@@ -219,7 +220,7 @@ def _ragged(
         items, codes, weights = _name_the_empty(
             items, codes, weights, len(offsets) - 1, len(values)
         )
-    return _added_up(attribute, values, (items, codes, weights), len(offsets) - 1)
+    return added_up(attribute, values, (items, codes, weights), len(offsets) - 1)
 
 
 def _name_the_empty(
@@ -238,8 +239,8 @@ def _name_the_empty(
     return items, codes, weights
 
 
-def _added_up(
-    attribute: str | None,
+def added_up(
+    attribute: str | tuple[str, ...] | None,
     values: list[Any],
     entries: tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None],
     n_items: int,

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -19,7 +19,7 @@ from stc.encode.cells import (
     column_of_cells,
     column_of_series,
 )
-from stc.encode.documents import Tokenizer, column_of_documents
+from stc.encode.documents import Tokenizer, columns_of_documents
 from stc.encode.pandas import Reader, is_pandas, pandas_reader, strings_of
 from stc.observations import Column, Missing, Observations
 from stc.values import is_missing
@@ -35,6 +35,7 @@ def encode(
     *,
     missing: Missing = "ignore",
     tokenizer: Tokenizer | None = None,
+    ngrams: int = 1,
     names: Sequence[str] = (),
     counts: bool = False,
 ) -> Observations:
@@ -48,17 +49,29 @@ def encode(
         "ignore" drops missing values, "category" makes them a value of their own.
     tokenizer
         How a document becomes tokens; None: words and punctuation.
+    ngrams
+        How many neighbouring tokens of a document may be a feature together.
     names
         The attributes a model knows already: a record that lacks one has a missing value there.
     counts
         Whether an array of numbers is one of counts, for a model learnt from a sparse matrix.
     """
-    observed = _encode(X, missing, tokenizer, names, counts)
+    text = Text(tokenizer, ngrams)
+    observed = _encode(X, missing, text, names, counts)
+    if ngrams > 1 and observed.kind != "documents":
+        raise ValueError(f"ngrams={ngrams} is for documents (strings); X holds {observed.kind}")
     return replace(observed, missing=missing)
 
 
+class Text(NamedTuple):
+    """How documents are read."""
+
+    tokenizer: Tokenizer | None
+    ngrams: int
+
+
 def _encode(
-    X: Any, missing: Missing, tokenizer: Tokenizer | None, names: Sequence[str], counts: bool
+    X: Any, missing: Missing, text: Text, names: Sequence[str], counts: bool
 ) -> Observations:
     if sparse.issparse(X):
         return _encode_sparse(X)
@@ -68,13 +81,13 @@ def _encode(
         X = pl.Series(X)  # one chunk of Arrow, which narwhals does not take for a series
     series = nw.from_native(X, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return _encode_series(series, missing, tokenizer, names)
+        return _encode_series(series, missing, text, names)
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
         return _encode_frame(frame, missing)
-    return _encode_sequence(X, missing, tokenizer, names)
+    return _encode_sequence(X, missing, text, names)
 
 
 # --- sparse matrices -----------------------------------------------------------------------
@@ -126,27 +139,23 @@ def _check_counts(weights: Any, items: Any, columns: Any) -> None:
 # --- documents -----------------------------------------------------------------------------
 
 
-def _encode_series(
-    series: Any, missing: Missing, tokenizer: Tokenizer | None, known: Sequence[str]
-) -> Observations:
+def _encode_series(series: Any, missing: Missing, text: Text, known: Sequence[str]) -> Observations:
     """A Series of texts, of bags of tokens, or of records."""
     _refuse_empty(len(series), 1)
     if series.dtype in (nw.String, nw.Categorical, nw.Enum):
-        return _encode_documents(strings_of(series), missing, tokenizer)
+        return _encode_documents(strings_of(series), missing, text)
     if series.dtype not in (nw.Object, nw.List, nw.Struct):
         raise ValueError(_reshape_hint(f"a column of {series.dtype}"))
     cells = series.to_native().tolist() if is_pandas(series.to_native()) else series.to_list()
     if any(isinstance(cell, (list, tuple, set, frozenset, np.ndarray)) for cell in cells):
         column = column_of_cells(None, cells, missing)
         return Observations("documents", len(cells), (column,))
-    return _encode_sequence(cells, missing, tokenizer, known)
+    return _encode_sequence(cells, missing, text, known)
 
 
-def _encode_documents(
-    texts: pl.Series, missing: Missing, tokenizer: Tokenizer | None
-) -> Observations:
-    column = column_of_documents(texts, tokenizer, missing)
-    return Observations("documents", len(texts), (column,))
+def _encode_documents(texts: pl.Series, missing: Missing, text: Text) -> Observations:
+    columns = columns_of_documents(texts, text.tokenizer, missing, text.ngrams)
+    return Observations("documents", len(texts), columns)
 
 
 # --- frames --------------------------------------------------------------------------------
@@ -201,9 +210,7 @@ def _naming(name: str, error: Exception) -> str:
 # --- sequences: documents, records, rows ------------------------------------------------------
 
 
-def _encode_sequence(
-    X: Any, missing: Missing, tokenizer: Tokenizer | None, known: Sequence[str]
-) -> Observations:
+def _encode_sequence(X: Any, missing: Missing, text: Text, known: Sequence[str]) -> Observations:
     if isinstance(X, Mapping):
         raise TypeError("X is one record; give a list of records, [record], even for one item")
     if isinstance(X, str):
@@ -223,7 +230,7 @@ def _encode_sequence(
     if isinstance(first, Mapping):
         return _encode_records(X, missing, known)
     if isinstance(first, (str, bytes)) or first is None:
-        return _encode_texts(X, missing, tokenizer)
+        return _encode_texts(X, missing, text)
     if isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1:
         return _encode_rows(X, missing)
     if isinstance(first, (set, frozenset)):
@@ -231,20 +238,20 @@ def _encode_sequence(
     raise ValueError(_reshape_hint(f"array={reprlib.repr(X)}"))
 
 
-def _encode_texts(X: Sequence[Any], missing: Missing, tokenizer: Tokenizer | None) -> Observations:
-    texts = [None if is_missing(text) else text for text in X]
-    for item, text in enumerate(texts):
-        if not isinstance(text, (str, bytes, type(None))):
+def _encode_texts(X: Sequence[Any], missing: Missing, text: Text) -> Observations:
+    documents = [None if is_missing(document) else document for document in X]
+    for item, document in enumerate(documents):
+        if not isinstance(document, (str, bytes, type(None))):
             raise TypeError(
-                f"item {item}: a document must be a string, got {type(text).__name__}; "
+                f"item {item}: a document must be a string, got {type(document).__name__}; "
                 "a table is given as a list of rows or records"
             )
-    decoded = [t.decode("utf-8") if isinstance(t, bytes) else t for t in texts]
+    decoded = [t.decode("utf-8") if isinstance(t, bytes) else t for t in documents]
     try:
         series = pl.Series(decoded, dtype=pl.String)
     except UnicodeError as error:
         raise ValueError(f"documents: {error}") from error
-    return _encode_documents(series, missing, tokenizer)
+    return _encode_documents(series, missing, text)
 
 
 def _encode_records(X: Sequence[Any], missing: Missing, known: Sequence[str]) -> Observations:

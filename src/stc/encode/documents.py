@@ -6,11 +6,15 @@ import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stc.encode.bags import Bags, column_of_bags
-from stc.encode.cells import bags_of_lists, blocks_of, column_of_series
+from stc.encode.cells import added_up, bags_of_lists, blocks_of, column_of_series
+from stc.encode.scalars import code_series
 from stc.observations import Column, Missing
+from stc.product import Keys, objects
 
 Tokenizer = Callable[[str], Sequence[str]]
 
@@ -21,7 +25,42 @@ TOKEN_PATTERN = r"\w+(?:['.@-]\w+)*|[^\w\s]"
 _MANY = 256
 
 
-def column_of_documents(
+def columns_of_documents(
+    documents: pl.Series, tokenizer: Tokenizer | None, missing: Missing, ngrams: int
+) -> tuple[Column, ...]:
+    """Column of the tokens of each document, and one of those in a row."""
+    if ngrams == 1:
+        return (_column_of_documents(documents, tokenizer, missing),)
+    tokens = (
+        documents.str.extract_all(TOKEN_PATTERN)
+        if tokenizer is None
+        else _tokenized(documents, tokenizer)
+    )
+    return column_of_series(None, tokens, missing), _column_of_rows(tokens, ngrams)
+
+
+def _column_of_rows(tokens: pl.Series, ngrams: int) -> Column:
+    """Column of two up to so many neighbouring tokens; a value is the tuple of them."""
+    lengths, flat = bags_of_lists(tokens)
+    coded = code_series(flat)
+    items = np.repeat(np.arange(len(lengths)), lengths)
+    words = objects(coded.values)
+    values: list[tuple[str, ...]] = []
+    entries: list[tuple[NDArray[Any], NDArray[Any]]] = []
+    for size in range(2, ngrams + 1):
+        starts = np.arange(max(len(items) - size + 1, 0))
+        starts = starts[items[starts] == items[starts + size - 1]]
+        keys = Keys(len(starts))
+        for place in range(size):
+            keys.append(coded.codes[starts + place].astype(np.int64), len(words) + 1)
+        rows, codes = keys.distinct()
+        entries.append((items[starts], codes + len(values)))
+        values.extend(zip(*(words[own].tolist() for own in rows.T), strict=True))
+    found = np.concatenate([own for own, _ in entries]), np.concatenate([c for _, c in entries])
+    return added_up((), values, (*found, None), len(lengths))
+
+
+def _column_of_documents(
     documents: pl.Series, tokenizer: Tokenizer | None, missing: Missing
 ) -> Column:
     """Column of the tokens of each document."""

@@ -24,12 +24,13 @@ _EXACT_FLOAT = 2.0**53
 class Coded(NamedTuple):
     """Codes into distinct `values`; the code `len(values)` says that the value is missing.
 
-    `complete` says that none is.
+    `complete` says that none is; `floats` that they are floating-point numbers.
     """
 
     codes: NDArray[Any]
     values: list[str]
     complete: bool
+    floats: bool = False
     continuous: bool = False
 
 
@@ -59,7 +60,8 @@ def _code_few(cells: Sequence[Any]) -> Coded:
     coded[absent] = len(index)
     measured = [c for c in cells if isinstance(c, float) and c == c]
     continuous = _looks_continuous(measured, len(set(measured)))
-    return Coded(coded, list(index), not absent.any(), continuous)
+    floats = bool(measured) and len(measured) == len(cells) - np.count_nonzero(absent)
+    return Coded(coded, list(index), not absent.any(), floats, continuous)
 
 
 def code_series(series: pl.Series) -> Coded:
@@ -99,10 +101,11 @@ def _code_floats(series: pl.Series) -> Coded:
     series = series.fill_nan(None)
     present = series.drop_nulls().to_numpy()
     if not len(present) or (np.abs(present).max() < _EXACT_FLOAT and not (present % 1).any()):
-        return _code_strings(series.cast(pl.Int64).cast(pl.String))
+        return _code_strings(series.cast(pl.Int64).cast(pl.String))._replace(floats=True)
     # Distinct in their own precision, so that float32 0.1 is "0.1".
     coded = _code_distinct(series, lambda distinct: list(distinct.to_numpy()))
-    return coded._replace(continuous=_looks_continuous(present, len(coded.values)))
+    continuous = _looks_continuous(present, len(coded.values))
+    return coded._replace(floats=True, continuous=continuous)
 
 
 def _code_distinct(numbers: pl.Series, restore: Any) -> Coded:

@@ -1,0 +1,457 @@
+"""Accuracy beside peers: `python benchmarks/accuracy.py [--text] [--only NAME ...] [--json OUT]`.
+
+17 tables, the same 5 folds for all, or, with `--text`, five sets of texts: accuracy, log-loss and
+seconds of fit + predict of ours and of the peers at their defaults, then means and ranks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import data
+import harness
+import numpy as np
+import pandas as pd
+import polars as pl
+from harness import Runs
+from scipy.stats import rankdata
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import CategoricalNB, ComplementNB, MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+from sklearn.svm import LinearSVC
+
+RESULTS = Path(__file__).resolve().parent / "results" / "accuracy.json"
+PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", "catboost"]
+MISSING = "?"  # the category that peers get where there is no value
+SMALLEST = float(np.finfo(float).eps)  # no probability counts as less, as in scikit-learn
+
+Maker = Callable[[Any], Any]  # the items to learn from -> a new estimator
+
+
+class Part(NamedTuple):
+    """Items and their classes."""
+
+    X: Any
+    y: data.Labels
+
+
+class Model(NamedTuple):
+    """A row of the comparison: how it is made, and as whom it is ranked (the best of a name)."""
+
+    make: Maker
+    ranked: str | None
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one model reached on one data set: a value for each fold."""
+
+    group: str
+    data: str
+    model: str
+    accuracies: list[float]
+    log_losses: list[float] | None
+    seconds: list[float]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def accuracy(self) -> float:
+        """Return the mean over the folds."""
+        return fmean(self.accuracies)
+
+    @property
+    def log_loss(self) -> float | None:
+        """Return the mean over the folds; None for a model without probabilities."""
+        return None if self.log_losses is None else fmean(self.log_losses)
+
+    @property
+    def took(self) -> float:
+        """Return the seconds of fit + predict of all folds."""
+        return sum(self.seconds)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what follows from the folds."""
+        return {"accuracy": self.accuracy, "log_loss": self.log_loss, "took": self.took}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What one model reached on all data sets; the rank is among those that are ranked."""
+
+    model: str
+    sets: int
+    accuracy: float
+    rank: float | None
+    log_loss: float | None
+    took: float
+
+
+def logistic(X: pd.DataFrame) -> Any:
+    """Return a logistic regression on one-hot categories and standardised numbers."""
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    encoder = _by_kind(OneHotEncoder(handle_unknown="ignore"), numbers)
+    return make_pipeline(encoder, LogisticRegression(max_iter=10_000))
+
+
+def bayes(X: pd.DataFrame) -> Any:
+    """Return a naive Bayes on categories and the 10-quantiles of numbers.
+
+    It is told all categories, lest one that only the test has be out of bounds.
+    """
+    names = [X[name].cat.categories for name in X.select_dtypes("category")]
+    sizes = [len(categories) for categories in names] + [1] * (X.shape[1] - len(names))
+    bins = KBinsDiscretizer(
+        10, encode="ordinal", strategy="quantile", quantile_method="averaged_inverted_cdf"
+    )
+    numbers = make_pipeline(SimpleImputer(strategy="median"), bins)
+    encoder = _by_kind(OrdinalEncoder(categories=names), numbers)
+    return make_pipeline(encoder, CategoricalNB(min_categories=sizes))
+
+
+def forest(X: pd.DataFrame, threads: int) -> Any:
+    """Return a random forest on one-hot categories and the numbers as they are."""
+    encoder = _by_kind(OneHotEncoder(handle_unknown="ignore"), SimpleImputer(strategy="median"))
+    return make_pipeline(encoder, RandomForestClassifier(random_state=0, n_jobs=threads))
+
+
+def catboost(X: pd.DataFrame, threads: int) -> Any:
+    """Return CatBoost, which is told what the categories are."""
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(
+        iterations=300,
+        cat_features=list(X.select_dtypes("category")),
+        thread_count=threads,
+        random_seed=0,
+        verbose=0,
+        allow_writing_files=False,
+    )
+
+
+def _by_kind(categories: Any, numbers: Any) -> Any:
+    return make_column_transformer(
+        (categories, make_column_selector(dtype_include="category")),
+        (numbers, make_column_selector(dtype_include="number")),
+    )
+
+
+def plain(X: Any, **given: Any) -> Any:
+    """Return our classifier with its default hyper-parameters."""
+    from stc import SparseTensorClassifier
+
+    return SparseTensorClassifier(**given)
+
+
+def tuned(X: Any, **given: Any) -> Any:
+    """Return our classifier that finds its hyper-parameters by cross-validation."""
+    from stc import SparseTensorClassifierCV
+
+    return SparseTensorClassifierCV(**given)
+
+
+def table_models(threads: int) -> dict[str, Model]:
+    """Return the models for tables."""
+    return {
+        "stc-cv": Model(partial(tuned, continuous="auto"), "stc-cv", ours=True),
+        "stc": Model(partial(plain, continuous="auto"), None, ours=True),
+        "lr": Model(logistic, "lr"),
+        "cnb": Model(bayes, "cnb"),
+        "rf": Model(partial(forest, threads=threads), "rf"),
+        "catboost": Model(partial(catboost, threads=threads), "catboost"),
+    }
+
+
+def text_models() -> dict[str, Model]:
+    """Return the models for texts; of a naive Bayes, the better of two inputs is ranked."""
+
+    def on(vectorizer: type, classifier: type) -> Maker:
+        return lambda X: make_pipeline(vectorizer(), classifier())
+
+    return {
+        "stc-cv": Model(tuned, "stc-cv", ours=True),
+        "stc": Model(plain, None, ours=True),
+        "svc": Model(on(TfidfVectorizer, LinearSVC), "svc"),
+        "lr": Model(on(TfidfVectorizer, LogisticRegression), "lr"),
+        "complement": Model(on(TfidfVectorizer, ComplementNB), "complement"),
+        "complement-counts": Model(on(CountVectorizer, ComplementNB), "complement"),
+        "multinomial": Model(on(TfidfVectorizer, MultinomialNB), "multinomial"),
+        "multinomial-counts": Model(on(CountVectorizer, MultinomialNB), "multinomial"),
+    }
+
+
+def for_peers(X: Any) -> Any:
+    """Return a frame as peers take it: pandas, categories, one of them for what is missing."""
+    if not isinstance(X, pl.DataFrame):
+        return X
+    columns = {
+        column.name: column.to_numpy()
+        if column.dtype.is_numeric()
+        else pd.Categorical(column.fill_null(MISSING).to_numpy())
+        for column in X
+    }
+    return pd.DataFrame(columns)
+
+
+def rows_of(X: Any, rows: data.Rows) -> Any:
+    """Return some rows of a frame, or some texts as a list."""
+    if isinstance(X, pd.DataFrame):
+        return X.iloc[rows]
+    return X[rows] if isinstance(X, pl.DataFrame) else X[rows].tolist()
+
+
+def fit_predict(make: Maker, X: Any, y: data.Labels, X_test: Any) -> tuple[Any, data.Labels]:
+    """Return a model learnt from X and y, and the classes that it predicts for X_test."""
+    model = make(X).fit(X, y)
+    return model, np.ravel(model.predict(X_test))
+
+
+def log_loss(model: Any, X: Any, y: data.Labels) -> float | None:
+    """Return the mean of -ln P(class); a class unknown to train gets the smallest P."""
+    if not hasattr(model, "predict_proba"):
+        return None
+    probabilities = model.predict_proba(X)
+    column = {str(name): k for k, name in enumerate(model.classes_)}
+    at = np.array([column.get(str(name), -1) for name in y])
+    of_class = np.where(at < 0, 0.0, probabilities[np.arange(len(y)), at])
+    return float(-np.log(np.clip(of_class, SMALLEST, 1.0)).mean())
+
+
+def judge(make: Maker, run: Runs, learn: Part, test: Part) -> tuple[float, float | None]:
+    """Return accuracy and log-loss of a new model; only fit and predict are on the run's clock."""
+    run.run(partial(fit_predict, make, learn.X, learn.y, test.X))
+    (model, predicted), run.value = run.value, None
+    accuracy = float(np.mean(predicted.astype(str) == test.y.astype(str)))
+    return accuracy, log_loss(model, test.X, test.y)
+
+
+def measure(group: str, name: str, models: Mapping[str, Model]) -> dict[str, Score]:
+    """Run the models on one data set, in turns within each fold."""
+    task = data.load_task(name)
+    views = {True: task.X, False: for_peers(task.X)}
+    runs = {key: Runs(keep=True) for key in models}
+    found: dict[str, list[tuple[float, float | None]]] = {key: [] for key in models}
+    for fold in task.folds:
+        for key, model in models.items():
+            X = views[model.ours]
+            learn, test = (Part(rows_of(X, rows), task.y[rows]) for rows in fold)
+            found[key].append(judge(model.make, runs[key], learn, test))
+    scores = {}
+    for key, values in found.items():
+        accuracies = [accuracy for accuracy, _ in values]
+        losses = [loss for _, loss in values if loss is not None]
+        scores[key] = Score(group, name, key, accuracies, losses or None, runs[key].seconds)
+    return scores
+
+
+def best(scores: Iterable[Score]) -> Score:
+    """Return the score of the highest accuracy."""
+    return max(scores, key=lambda score: score.accuracy)
+
+
+def ranks(of_each: Mapping[str, Sequence[Score]]) -> dict[str, float]:
+    """Return the mean rank of each over the data sets; ties share the average rank."""
+    if not of_each:
+        return {}
+    accuracies = np.array([[score.accuracy for score in scores] for scores in of_each.values()])
+    # Rounded: means of equal folds in another order differ in the last digit.
+    places = rankdata(-np.round(accuracies, 9), axis=0).mean(axis=1)
+    return dict(zip(of_each, places.tolist(), strict=True))
+
+
+def standings(scores: Sequence[Score], models: Mapping[str, Model]) -> list[Standing]:
+    """Return means over the data sets: of every model, and of the better of two inputs."""
+    of_set: dict[str, dict[str, Score]] = {}
+    for score in scores:
+        of_set.setdefault(score.data, {})[score.model] = score
+    if not of_set:
+        return []
+    kinds: dict[str, list[str]] = {}
+    for key, model in models.items():
+        kinds.setdefault(model.ranked or "", []).append(key)
+    kinds.pop("", None)
+    names = {kind: keys[0] if len(keys) == 1 else f"{kind}, better" for kind, keys in kinds.items()}
+    ranked = {
+        names[kind]: [best(found[key] for key in keys) for found in of_set.values()]
+        for kind, keys in kinds.items()
+    }
+    places = ranks(ranked)
+    every = {key: [found[key] for found in of_set.values()] for key in models} | ranked
+    return [standing(name, mine, places.get(name)) for name, mine in every.items()]
+
+
+def standing(name: str, scores: Sequence[Score], rank: float | None) -> Standing:
+    """Return the means of one model's scores."""
+    losses = [score.log_loss for score in scores if score.log_loss is not None]
+    return Standing(
+        name,
+        len(scores),
+        fmean(score.accuracy for score in scores),
+        rank,
+        fmean(losses) if losses else None,
+        sum(score.took for score in scores),
+    )
+
+
+def grid(scores: Sequence[Score], show: Callable[[Score], str]) -> str:
+    """Return a row for each data set and a column for each model."""
+    keys = list(dict.fromkeys(score.model for score in scores))
+    cells: dict[str, dict[str, str]] = {}
+    for score in scores:
+        cells.setdefault(score.data, {})[score.model] = show(score)
+    rows = [[name, *(of[key] for key in keys)] for name, of in cells.items()]
+    return harness.layout(["data", *keys], rows, numbers=range(1, len(keys) + 1))
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a figure as text, or nothing."""
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def table_of_standings(found: Sequence[Standing]) -> str:
+    """Return the means as aligned text."""
+    head = ["model", "sets", "accuracy", "rank", "log-loss", "seconds"]
+    rows = [
+        [
+            one.model,
+            str(one.sets),
+            number(one.accuracy),
+            number(one.rank, 2),
+            number(one.log_loss),
+            number(one.took, 1),
+        ]
+        for one in found
+    ]
+    return harness.layout(head, rows, numbers=range(1, 6))
+
+
+def report(scores: Sequence[Score], found: Sequence[Standing]) -> str:
+    """Return all tables."""
+    parts = {
+        "accuracy": grid(scores, lambda score: number(score.accuracy)),
+        "log-loss": grid(scores, lambda score: number(score.log_loss)),
+        "seconds of fit + predict, all folds": grid(scores, lambda score: number(score.took, 2)),
+        "means; ranks of accuracy": table_of_standings(found),
+    }
+    return "\n".join(f"{title}\n\n{text}\n" for title, text in parts.items() if text)
+
+
+def write_part(file: Path, part: str, scores: Sequence[Score], found: Sequence[Standing]) -> None:
+    """Write one part, the tables or the texts, to a file; the other part stays as it is."""
+    whole = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    whole[part] = {
+        "environment": harness.environment(PACKAGES),
+        "results": [asdict(score) | score.summary() for score in scores],
+        "standings": [asdict(one) for one in found],
+    }
+    file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def read_part(part: str) -> dict[str, dict[str, Score]]:
+    """Return the stored scores: data set -> model -> score."""
+    if not RESULTS.exists():
+        return {}
+    stored: dict[str, dict[str, Score]] = {}
+    names = {one.name for one in fields(Score)}
+    for row in json.loads(RESULTS.read_text(encoding="utf-8")).get(part, {}).get("results", []):
+        score = Score(**{name: value for name, value in row.items() if name in names})
+        score.extra["cached"] = True
+        stored.setdefault(score.data, {})[score.model] = score
+    return stored
+
+
+def parse() -> argparse.Namespace:
+    """Return the command line, parsed; `only`, `peers` and `ours` are lists of names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--text", action="store_true", help="texts instead of tables")
+    lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc"}
+    for name, what in lists.items():
+        parser.add_argument(f"--{name}", nargs="*", metavar="NAME", help=f"{what} (default: all)")
+    parser.add_argument("--threads", type=int, default=1, help="of forest and CatBoost (default 1)")
+    parser.add_argument(
+        "--cache", action="store_true", help=f"peers' figures from {RESULTS.name} where it has them"
+    )
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write every fold to this file")
+    parsed = parser.parse_args()
+    models = text_models() if parsed.text else table_models(parsed.threads)
+    names = data.TEXTS if parsed.text else [*data.TABLES, *data.SPLIT_TABLES]
+    parsed.only = chosen(parser, parsed.only, names)
+    peers = chosen(parser, parsed.peers, [key for key in models if not models[key].ours])
+    ours = chosen(parser, parsed.ours, [key for key in models if models[key].ours])
+    parsed.models = {key: models[key] for key in [*ours, *peers]}
+    return parsed
+
+
+def chosen(
+    parser: argparse.ArgumentParser, given: list[str] | None, names: Iterable[str]
+) -> list[str]:
+    """Return the names given, apart by blanks or commas, in their own order; all by default."""
+    names = list(names)
+    if given is None:
+        return names
+    wanted = {name for text in given for name in text.split(",") if name}
+    if unknown := wanted - set(names):
+        parser.error(f"{', '.join(sorted(unknown))}: choose from {', '.join(names)}")
+    return [name for name in names if name in wanted]
+
+
+def run(arguments: argparse.Namespace) -> tuple[list[Score], list[Standing]]:
+    """Measure on the chosen data sets; the JSON is written after each, lest a long run be lost."""
+    models: dict[str, Model] = arguments.models
+    part = "text" if arguments.text else "tables"
+    stored = read_part(part) if arguments.cache else {}
+    peers = [key for key, model in models.items() if not model.ours]
+    scores: list[Score] = []
+    found: list[Standing] = []
+    for name in arguments.only:
+        here = {key: score for key, score in stored.get(name, {}).items() if key in peers}
+        group = "given split" if name in data.SPLIT_TABLES else part
+        here |= measure(group, name, {key: models[key] for key in models if key not in here})
+        scores += [here[key] for key in models]
+        shown = ", ".join(f"{key} {here[key].accuracy:.4f}" for key in models)
+        harness.progress(f"{name}: {shown}")
+        found = standings([score for score in scores if score.group == part], models)
+        if arguments.json:
+            write_part(arguments.json, part, scores, found)
+    return scores, found
+
+
+def main() -> int:
+    """Measure on the chosen data sets, print the tables, write the JSON."""
+    arguments = parse()
+    try:
+        for name in arguments.only:
+            data.task_files(name)
+    except data.DataMissingError as error:
+        print(error, file=sys.stderr)
+        return 2
+    harness.warn_if_busy()
+    # Most of capital-gain is 0, so are most of its quantiles.
+    warnings.filterwarnings("ignore", message="Bins whose width are too small")
+    print(report(*run(arguments)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

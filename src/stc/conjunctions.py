@@ -1,0 +1,153 @@
+"""Interactions: conjunctions of several attributes' values as features of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stc.corpus import Corpus, count
+from stc.formulas import entropy_weights
+from stc.observations import Column, Observations
+from stc.product import crossed, objects
+from stc.vocabulary import Value
+
+# The attributes of a conjunction -> its values that are features; () of words in a row.
+Chosen = Mapping[tuple[str, ...], frozenset[Value]]
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """Which conjunctions of attributes are features, beside the single values.
+
+    Attributes
+    ----------
+    order
+        The most attributes in a conjunction; 1: none.
+    chosen
+        Those that were selected when the first batch was learnt; None: all there are.
+    """
+
+    order: int = 1
+    chosen: Chosen | None = None
+
+    def applied(self, observed: Observations) -> Observations:
+        """The items with their conjunctions."""
+        if self.order > 1:
+            observed = replace(observed, columns=(*observed.columns, *self._made(observed)))
+        if self.chosen is None or not any(column.conjunction for column in observed.columns):
+            return observed
+        return replace(observed, columns=tuple(map(self._admitted, observed.columns)))
+
+    def _made(self, observed: Observations) -> list[Column]:
+        # In the order of their names, whatever order a batch of records has them in.
+        attributes = sorted(observed.columns, key=lambda column: str(column.attribute))
+        made = []
+        for size in range(2, min(self.order, len(attributes)) + 1):
+            for parts in combinations(attributes, size):
+                names = tuple(str(column.attribute) for column in parts)
+                if self.chosen is None or names in self.chosen:
+                    made.append(_conjunction(names, parts))
+        return made
+
+    def _admitted(self, column: Column) -> Column:
+        """A conjunction with its chosen values only."""
+        if not column.conjunction:
+            return column
+        names: Any = column.attribute
+        known = (self.chosen or {}).get(names, frozenset())
+        values: Any = column.values
+        return column.only(np.fromiter((v in known for v in values), bool, column.n_values))
+
+    def sizes(self, observed: Observations) -> NDArray[np.float64]:
+        """How many values and conjunctions each item has."""
+        total = np.zeros((self.order + 1, observed.n_items))
+        total[0] = 1.0  # ways to take none of the columns so far
+        for column in observed.columns:
+            lengths = column.lengths()
+            for size in range(self.order, 0, -1):
+                total[size] += total[size - 1] * lengths
+        return np.asarray(total[1:].sum(axis=0))
+
+    def refuse_large(self, observed: Observations, most: int) -> None:
+        """Refuse too many conjunctions before any is made."""
+        if self.order == 1 or self.chosen is not None:
+            return
+        needed = self.sizes(observed).sum()
+        if needed > most:
+            width = len(observed.columns)
+            sets = sum(comb(width, size) for size in range(1, self.order + 1))
+            raise ValueError(
+                f"interactions={self.order} would make {sets:,} conjunctions of the {width} "
+                f"attributes and {needed:,.0f} entries for {observed.n_items:,} items, more than "
+                f"max_tuples={most:,}; lower interactions, leave attributes out, or raise "
+                "max_tuples"
+            )
+
+    def selected(
+        self,
+        observed: Observations,
+        target: Column,
+        sample_weight: NDArray[np.float64],
+        min_support: int,
+        max_features: int | None,
+    ) -> Interactions:
+        """Choose the conjunctions that enough items show and that tell the classes apart best."""
+        if min_support <= 1 and max_features is None:
+            return self
+        everything = self.applied(observed)
+        columns = [column for column in everything.columns if column.conjunction]
+        bounds = np.cumsum([0, *(column.n_values for column in columns)])
+        support = [
+            np.bincount(column.entries()[1], minlength=column.n_values) for column in columns
+        ]
+        keep = np.concatenate([np.zeros(0), *support]) >= min_support
+        if max_features is not None and np.count_nonzero(keep) > max_features:
+            H = _strengths(everything, target, sample_weight)
+            H[~keep] = -1.0
+            keep[np.argsort(-H, kind="stable")[max_features:]] = False
+        chosen: dict[tuple[str, ...], frozenset[Value]] = {}
+        for column, start in zip(columns, bounds.tolist(), strict=False):
+            own = np.flatnonzero(keep[start : start + column.n_values]).tolist()
+            if own:
+                values: Any = column.values
+                names: Any = column.attribute
+                chosen[names] = frozenset(values[k] for k in own)
+        return replace(self, chosen=chosen)
+
+
+def _conjunction(names: tuple[str, ...], parts: tuple[Column, ...]) -> Column:
+    """The conjunction of these columns, its weights the products of theirs."""
+    column = crossed(parts)
+    rows: Any = column.values
+    each = [objects(part.values or ())[rows[:, place]] for place, part in enumerate(parts)]
+    values = list(zip(*(own.tolist() for own in each), strict=True))
+    weights = column.weights
+    if weights is not None and column.offsets is not None:
+        # What was divided by the weight of each part is multiplied by it again.
+        totals = np.prod([np.broadcast_to(part.totals, column.n_items) for part in parts], axis=0)
+        weights = weights * np.repeat(totals, np.diff(column.offsets))
+    return replace(column, attribute=names, values=values, weights=weights)
+
+
+def _strengths(
+    observed: Observations, target: Column, sample_weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """`H_j` of each value of each conjunction."""
+    sizes = [column.n_values for column in observed.columns]
+    starts = np.cumsum([0, *sizes])
+    entries = count(observed, target, sample_weight)
+    rows = [own.codes + start for own, start in zip(entries, starts.tolist(), strict=False)]
+    corpus = Corpus.of_entries(entries, rows, (int(starts[-1]), target.n_values))
+    H = entropy_weights(corpus.mass)
+    parts = [
+        H[start : start + size]
+        for column, start, size in zip(observed.columns, starts.tolist(), sizes, strict=False)
+        if column.conjunction
+    ]
+    return np.concatenate([np.zeros(0), *parts])

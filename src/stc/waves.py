@@ -1,0 +1,131 @@
+"""Interference as arrays: scores of many items as a function of the phases, and its gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from stc.formulas import Floats
+
+# Scores below this share of the item's highest are taken for it, so that their logarithm is finite.
+_FAINT = 1e-12
+# The least probability of the true class that a loss will believe in.
+_LEAST = 1e-15
+
+
+class Slope(NamedTuple):
+    """A loss, its derivatives, and the `ln P_ni` it comes from."""
+
+    loss: float
+    angles: Floats
+    sharpness: float
+    log_probabilities: Floats
+
+
+class Judgement(NamedTuple):
+    """How well items were predicted: mean log-loss and accuracy, by weight."""
+
+    loss: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Waves:
+    """Items as sums of amplitudes, `Z_ni = sum_e A_(ni)e e^{-i phi_e}`, e an entry of the corpus.
+
+    Attributes
+    ----------
+    amplitudes
+        A: a row per item and class, a column per entry; `W_ij x_j^p`, where the weights of an item
+        come from a corpus that does not hold it.
+    truth
+        The target of each item, as shares of the classes.
+    weight
+        How much each item counts; 0 for one whose class had no score whatever the phases.
+    exponent
+        1/p.
+    """
+
+    amplitudes: sparse.csr_array
+    truth: Floats
+    weight: Floats
+    exponent: float
+
+    @classmethod
+    def of(
+        cls,
+        data: Floats,
+        places: NDArray[Any],
+        entries: NDArray[Any],
+        shape: tuple[int, int],
+        truth: Floats,
+        sample_weight: Floats,
+        exponent: float,
+    ) -> Waves:
+        """Lay out amplitudes, given the row (item x class) and the entry of each."""
+        kept = np.flatnonzero(data)
+        amplitudes = data[kept].astype(np.float32)
+        table = sparse.csr_array((amplitudes, (places[kept], entries[kept])), shape=shape)
+        sums = np.asarray(table.sum(axis=1)).reshape(truth.shape)
+        known = ((sums > 0) & (truth > 0)).any(axis=1)
+        return cls(table, truth, np.where(known, sample_weight, 0.0), exponent)
+
+    def without(self, left_out: NDArray[np.bool_]) -> Waves:
+        """The same items, of which some count for nothing."""
+        return replace(self, weight=np.where(left_out, 0.0, self.weight))
+
+    def _sums(self, angles: Floats) -> tuple[Floats, Floats]:
+        """Real and imaginary part of `Z_ni`."""
+        turns = np.column_stack([np.cos(angles), -np.sin(angles)]).astype(np.float32)
+        Z = np.asarray(self.amplitudes @ turns, dtype=np.float64)
+        return Z[:, 0].reshape(self.truth.shape), Z[:, 1].reshape(self.truth.shape)
+
+    def _logarithms(self, squares: Floats) -> Floats:
+        """`ln |Z_ni|` from its square, of the faintest as if a little stronger."""
+        highest = squares.max(axis=1, keepdims=True)
+        floor = np.where(highest > 0, highest, 1.0) * _FAINT**2
+        return 0.5 * np.log(np.maximum(squares, floor))
+
+    def log_probabilities(self, angles: Floats, sharpness: float) -> Floats:
+        """`ln P_ni`, `P_ni = |Z_ni|^tau / sum_k |Z_nk|^tau` with `tau = sharpness / p`."""
+        real, imaginary = self._sums(angles)
+        return self._softmax(self._logarithms(real**2 + imaginary**2), sharpness)
+
+    def _softmax(self, logarithms: Floats, sharpness: float) -> Floats:
+        S = sharpness * self.exponent * logarithms
+        S -= S.max(axis=1, keepdims=True)
+        S -= np.log(np.exp(S).sum(axis=1, keepdims=True))
+        return S
+
+    def judgement(self, log_P: Floats) -> Judgement:
+        """Log-loss and accuracy of the items."""
+        total = max(float(self.weight.sum()), np.finfo(np.float64).tiny)
+        clipped = np.maximum(log_P, np.log(_LEAST))
+        loss = -float((self.truth * clipped).sum(axis=1) @ self.weight) / total
+        every = np.arange(len(log_P))
+        right = self.truth[every, np.argmax(log_P, axis=1)]
+        return Judgement(loss, float(right @ self.weight) / total)
+
+    def slope(self, angles: Floats, sharpness: float) -> Slope:
+        """Mean cross-entropy, its derivative by each angle and by the sharpness.
+
+        With `L = ln |Z|`, `R = P - Y`: the derivative by tau is `sum R L`, that by an angle `tau
+        sum_ni R_ni A_(ni)e imag(conj(Z_ni) e^{-i phi_e}) / |Z_ni|^2`.
+        """
+        real, imaginary = self._sums(angles)
+        squares = real**2 + imaginary**2
+        L = self._logarithms(squares)
+        tau = sharpness * self.exponent
+        log_P = self._softmax(L, sharpness)
+        share = self.weight / max(float(self.weight.sum()), np.finfo(np.float64).tiny)
+        R = (np.exp(log_P) - self.truth) * share[:, None]
+        loss = -float((self.truth * log_P).sum(axis=1) @ share)
+        bent = tau * R / np.where(squares > 0, squares, 1.0)
+        both = np.column_stack([(bent * real).ravel(), (bent * imaginary).ravel()])
+        Q = np.asarray(self.amplitudes.T @ both.astype(np.float32), dtype=np.float64)
+        by_angle = -np.sin(angles) * Q[:, 0] - np.cos(angles) * Q[:, 1]
+        return Slope(loss, by_angle, float((R * L).sum()) * self.exponent, log_P)
