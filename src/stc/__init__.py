@@ -6,6 +6,7 @@ from stc.corpus import NeverLearntError
 from stc.datasets import load_zoo
 from stc.explain import LocalExplanation
 from stc.phases import PhaseLearner
+from stc.tuning import SparseTensorClassifierCV
 
 __all__ = [
     "HardlyCategoricalWarning",
@@ -14,6 +15,7 @@ __all__ = [
     "PhaseLearner",
     "PolicyAgent",
     "SparseTensorClassifier",
+    "SparseTensorClassifierCV",
     "load_zoo",
 ]
 __version__ = "0.1.0"

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stc.corpus import Corpus, count
-from stc.formulas import entropy_weights
+from stc.layout import Layout
 from stc.observations import Column, Observations
 from stc.product import crossed, objects
 from stc.vocabulary import Value
@@ -101,20 +100,14 @@ class Interactions:
         if min_support <= 1 and max_features is None:
             return self
         everything = self.applied(observed)
-        columns = [column for column in everything.columns if column.conjunction]
-        bounds = np.cumsum([0, *(column.n_values for column in columns)])
-        support = [
-            np.bincount(column.entries()[1], minlength=column.n_values) for column in columns
-        ]
-        keep = np.concatenate([np.zeros(0), *support]) >= min_support
-        if max_features is not None and np.count_nonzero(keep) > max_features:
-            H = _strengths(everything, target, sample_weight)
-            H[~keep] = -1.0
-            keep[np.argsort(-H, kind="stable")[max_features:]] = False
+        layout = Layout.of(everything)
+        truth = target.matrix().toarray()
+        items = np.arange(observed.n_items)
+        keep = layout.strongest(items, truth, sample_weight, min_support, max_features)
         chosen: dict[tuple[str, ...], frozenset[Value]] = {}
-        for column, start in zip(columns, bounds.tolist(), strict=False):
+        for column, start in zip(everything.columns, layout.starts.tolist(), strict=False):
             own = np.flatnonzero(keep[start : start + column.n_values]).tolist()
-            if own:
+            if column.conjunction and own:
                 values: Any = column.values
                 names: Any = column.attribute
                 chosen[names] = frozenset(values[k] for k in own)
@@ -133,21 +126,3 @@ def _conjunction(names: tuple[str, ...], parts: tuple[Column, ...]) -> Column:
         totals = np.prod([np.broadcast_to(part.totals, column.n_items) for part in parts], axis=0)
         weights = weights * np.repeat(totals, np.diff(column.offsets))
     return replace(column, attribute=names, values=values, weights=weights)
-
-
-def _strengths(
-    observed: Observations, target: Column, sample_weight: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """`H_j` of each value of each conjunction."""
-    sizes = [column.n_values for column in observed.columns]
-    starts = np.cumsum([0, *sizes])
-    entries = count(observed, target, sample_weight)
-    rows = [own.codes + start for own, start in zip(entries, starts.tolist(), strict=False)]
-    corpus = Corpus.of_entries(entries, rows, (int(starts[-1]), target.n_values))
-    H = entropy_weights(corpus.mass)
-    parts = [
-        H[start : start + size]
-        for column, start, size in zip(observed.columns, starts.tolist(), sizes, strict=False)
-        if column.conjunction
-    ]
-    return np.concatenate([np.zeros(0), *parts])

@@ -6,7 +6,7 @@ entropy makes of them is then a formula on arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,10 +17,10 @@ from scipy import sparse
 
 from stc import formulas
 from stc.formulas import Floats
+from stc.layout import shares
 from stc.model import Model
 from stc.observations import Column, Observations, offsets_of, sum_at, sum_by_item
 from stc.policy import Hyper
-from stc.scoring import shares
 from stc.tensor import Subset
 from stc.waves import Waves
 
@@ -56,6 +56,8 @@ class CrossFit:
         The target of each item as shares of the classes, and its weight.
     fold, n_folds
         Which items are left out together.
+    counted
+        Which items the corpus holds; None: all of them, if it holds so much.
     """
 
     x: Floats | None
@@ -66,6 +68,32 @@ class CrossFit:
     sample_weight: Floats
     fold: NDArray[Any]
     n_folds: int
+    counted: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def among(
+        cls,
+        matrix: sparse.csr_array,
+        truth: Floats,
+        sample_weight: Floats,
+        learning: NDArray[np.bool_],
+        fold: NDArray[Any],
+    ) -> CrossFit:
+        """Lay out items (weights, items x features) of which only some are learnt from.
+
+        The others are in a fold of their own, from which nothing is left out.
+        """
+        sums = np.asarray(matrix.sum(axis=1)).ravel()
+        x = matrix.data / np.repeat(np.where(sums > 0, sums, 1.0), np.diff(matrix.indptr))
+        same = bool((matrix.data == 1.0).all())
+        X = formulas.with_data(matrix, x)[learning]
+        y = sparse.csr_array(truth[learning] * sample_weight[learning, None])
+        mass = sparse.csr_array(X.T @ y)
+        mass.sort_indices()
+        fold = np.where(learning, fold, fold[learning].max(initial=0) + 1)
+        n_folds = int(fold.max(initial=0)) + 1
+        where = matrix.indices, matrix.indptr
+        return cls(None if same else x, *where, mass, truth, sample_weight, fold, n_folds, learning)
 
     @classmethod
     def of(
@@ -78,7 +106,9 @@ class CrossFit:
         fold: NDArray[Any],
     ) -> CrossFit:
         """Lay out items for a set of a model; the values of the target are its classes."""
-        x, features, offsets = shares(model.index(subset), model.located(observed, subset))
+        located = model.located(observed, subset)
+        lookups = [model.index(subset).locate(c).astype(np.int32) for c in located.columns]
+        x, features, offsets = shares(located, lookups, 0, located.n_items)
         places = np.searchsorted(model.classes, np.asarray(target.values))
         own = target.matrix().tocoo()
         shape = (observed.n_items, len(model.classes))
@@ -100,6 +130,11 @@ class CrossFit:
             return self.x
         lengths = np.diff(self.offsets)
         return np.repeat(1.0 / np.maximum(lengths, 1), lengths)
+
+    @property
+    def _learnt_weight(self) -> Floats:
+        """Weight of each item in the corpus."""
+        return self.sample_weight if self.counted is None else self.sample_weight * self.counted
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -142,7 +177,7 @@ class CrossFit:
             y = self.truth[items, self.mass.indices[entries]]
             own = np.flatnonzero(y)
             items, entries = items[own], entries[own]
-            mass = amounts[own] * y[own] * self.sample_weight[items]
+            mass = amounts[own] * y[own] * self._learnt_weight[items]
             folds += sum_at(self.fold[items] * size + entries, mass, len(folds))
         left = self.mass.data - folds.reshape(self.n_folds, size)
         if (left < -_ROUNDING * self.mass.data).any():
@@ -166,7 +201,7 @@ class CrossFit:
     @cached_property
     def frequencies(self) -> Floats:
         """Class frequencies without each fold, a row per fold."""
-        mass = self.truth * self.sample_weight[:, None]
+        mass = self.truth * self._learnt_weight[:, None]
         each = np.zeros((self.n_folds, mass.shape[1]))
         np.add.at(each, self.fold, mass)
         left = np.maximum(mass.sum(axis=0) - each, 0.0)
@@ -174,15 +209,26 @@ class CrossFit:
         even = np.full(left.shape, 1 / left.shape[1])
         return np.asarray(np.divide(left, totals, out=even, where=totals > 0))
 
-    def probabilities(self, hypers: Sequence[Hyper]) -> list[Floats]:
-        """Probabilities of the items by the corpus without their fold, for each setting."""
+    def judged(self, hypers: Sequence[Hyper]) -> list[Floats]:
+        """Probabilities of the items that are not learnt from, for each setting."""
+        last = self.n_folds - 1
+        return [P[self.fold == last] for P in self.probabilities(hypers, [last])]
+
+    def probabilities(
+        self, hypers: Sequence[Hyper], folds: Iterable[int] | None = None
+    ) -> list[Floats]:
+        """Probabilities of the items by the corpus without their fold, for each setting.
+
+        Only those of some folds are computed, if these are named.
+        """
+        folds = list(range(self.n_folds) if folds is None else folds)
         found = [np.empty(self.truth.shape) for _ in hypers]
         by_power: dict[float, list[int]] = {}
         for number, hyper in enumerate(hypers):
             by_power.setdefault(hyper.power if self.x is not None else 1.0, []).append(number)
         for power, numbers in by_power.items():
             Xp = self._matrix(power)
-            for fold in range(self.n_folds):
+            for fold in folds:
                 own = np.flatnonzero(self.fold == fold)
                 rows = Xp[own]
                 for some in _batches(numbers, self.mass.shape):

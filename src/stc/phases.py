@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,6 +26,9 @@ from stc.waves import Judgement, Waves
 
 log = logging.getLogger("stc")
 
+# What writes down a step: its number, its loss, and how held-out items are judged.
+Remember = Callable[[int, float, Judgement | None], None]
+
 # Spread of the random phases at the start: zero is a stationary point.
 _START = 0.1
 # How far ln(sharpness) may go.
@@ -34,6 +37,9 @@ _SHARPEST = 6.0
 _PATIENCE = 12
 # Steps of one descent by mini-batches, their size, and how they remember.
 _STEPS, _STEP, _MEMORY = 300, 0.03, (0.9, 0.999)
+_TINY = 1e-12
+# How L-BFGS remembers and when it ends.
+_LBFGS = {"maxcor": 20, "ftol": 1e-7, "gtol": 1e-7}
 # Phases may cost this many standard errors of the accuracy, not more.
 _NOISE = 0.5
 
@@ -50,13 +56,14 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     penalties : tuple of float, default=(16.0, 4.0, 1.0, 0.25)
-        The lambdas to try, strongest first. One only: that one.
-    max_iter : int, default=100
+        The lambdas to try, strongest first; infinite: no phases, only the sharpness.
+    max_iter : int, default=200
         The most iterations of a descent.
     folds : int, default=10
         Parts of the items that are left out of the weights together.
     validation : int, default=3
-        How many of these are used to choose penalty and iterations.
+        How many of these choose penalty and iterations. 0: none, the first penalty is used with
+        all iterations.
     max_amplitudes : int, default=30_000_000
         Beyond this many (item, value, class) triples, learn by mini-batches of them.
     time_limit : float, default=None
@@ -82,7 +89,7 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         "penalties": [tuple, list],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "folds": [Interval(Integral, 2, None, closed="left")],
-        "validation": [Interval(Integral, 1, None, closed="left")],
+        "validation": [Interval(Integral, 0, None, closed="left")],
         "max_amplitudes": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
@@ -93,7 +100,7 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         self,
         penalties: tuple[float, ...] = (16.0, 4.0, 1.0, 0.25),
         *,
-        max_iter: int = 100,
+        max_iter: int = 200,
         folds: int = 10,
         validation: int = 3,
         max_amplitudes: int = 30_000_000,
@@ -118,14 +125,11 @@ class Point(NamedTuple):
     sharpness: float
 
 
-class Trace(NamedTuple):
-    """One step of a descent: the loss it lowers, and how items left out are judged."""
-
-    loss: float
-    held_out: Judgement
+# What is told of each step: its number from 1, the loss, `ln P` of the items; True ends it.
+Watch = Callable[[int, float, Floats], bool | None]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Descent:
     """Minimise `cross-entropy + lambda sharpness sum(1 - cos phi) / (m n)` from a start.
 
@@ -135,50 +139,48 @@ class Descent:
         The items.
     penalty
         `lambda / (m n)`.
-    max_iter
-        The most steps.
-    watched
-        The items that the trace judges; they should count for nothing in `waves`.
     """
 
     waves: Waves
     penalty: float
-    max_iter: int
-    watched: Waves | None = None
-    trace: list[Trace] = field(default_factory=list)
 
-    def run(self, start: Point, shown: Callable[[int], None] = lambda step: None) -> Point:
-        """Go down by L-BFGS."""
-        last: dict[str, Any] = {}
+    def run(self, start: Point, max_iter: int, watch: Watch) -> Point:
+        """Go down by L-BFGS, each phase in steps that suit how often its entry is met."""
+        scale = np.append(self.waves.scales, 1.0)
+        last: tuple[float, Floats] = (0.0, start.angles)
 
-        def value(x: Floats) -> tuple[float, Floats]:
+        def value(u: Floats) -> tuple[float, Floats]:
+            nonlocal last
+            x = u * scale
             point = Point(x[:-1], float(np.exp(x[-1])))
-            loss, gradient, log_probabilities = self.penalised(self.waves, point)
-            last.update(loss=loss, log_probabilities=log_probabilities)
-            gradient[-1] *= np.exp(x[-1])  # by the logarithm of the sharpness
-            return loss, gradient
+            loss, gradient, log_P = self.penalised(self.waves, point)
+            last = loss, log_P
+            gradient[-1] *= point.sharpness  # by the logarithm of the sharpness
+            return loss, gradient * scale
+
+        steps = 0
 
         def stepped(intermediate_result: Any) -> None:
-            shown(len(self.trace))
-            watched = self.watched or self.waves
-            self.trace.append(Trace(last["loss"], watched.judgement(last["log_probabilities"])))
-            if self.watched is not None and self._stale():
+            nonlocal steps
+            steps += 1
+            if watch(steps, *last):
                 raise StopIteration
 
-        x = np.append(start.angles, np.log(start.sharpness))
+        u = np.append(start.angles, np.log(start.sharpness)) / scale
         free = [(None, None)] * len(start.angles)
         # Its vectors are too short for threads, which would only wait for each other.
         with threadpool_limits(1, user_api="blas"):
             result = optimize.minimize(
                 value,
-                x,
+                u,
                 jac=True,
                 method="L-BFGS-B",
                 bounds=[*free, (-_SHARPEST, _SHARPEST)],
                 callback=stepped,
-                options={"maxiter": self.max_iter},
+                options={"maxiter": max_iter, **_LBFGS},
             )
-        return Point(_wrapped(result.x[:-1]), float(np.exp(result.x[-1])))
+        x = result.x * scale
+        return Point(_wrapped(x[:-1]), float(np.exp(x[-1])))
 
     def penalised(self, waves: Waves, point: Point) -> tuple[float, Floats, Floats]:
         """The loss, its derivatives by angles and sharpness, and `ln P`."""
@@ -188,9 +190,31 @@ class Descent:
         loss = slope.loss + point.sharpness * bent
         return loss, np.append(gradient, slope.sharpness + bent), slope.log_probabilities
 
-    def _stale(self) -> bool:
-        losses = [step.held_out.loss for step in self.trace]
-        return len(losses) > _PATIENCE and min(losses[-_PATIENCE:]) > min(losses)
+
+def strength(penalty: float, cross: CrossFit, waves: Waves) -> float:
+    """`lambda / (m n)`: the penalty for so many items of so many values."""
+    n_items = max(float(waves.weight.sum()), 1.0)
+    return penalty / (max(cross.values_per_item, 1.0) * n_items)
+
+
+def start_of(cross: CrossFit, random_state: Any) -> Point:
+    """Small random phases: at zero nothing would move."""
+    generator = check_random_state(random_state)
+    return Point(generator.normal(0.0, _START, cross.mass.nnz), 1.0)
+
+
+def best_sharpness(waves: Waves) -> float:
+    """The sharpness that fits best without phases: probabilities that mean what they say."""
+    if not waves.weight.any():
+        return 1.0
+    logarithms = waves.logarithms(np.zeros(waves.amplitudes.shape[1]))
+
+    def loss(logarithm: float) -> float:
+        return waves.judgement(waves.softmax(logarithms, float(np.exp(logarithm)))).loss
+
+    bounds = (-_SHARPEST, _SHARPEST)
+    found = optimize.minimize_scalar(loss, bounds=bounds, method="bounded")
+    return float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
 
 
 class Choice(NamedTuple):
@@ -216,48 +240,45 @@ class _Learning:
         self.learner = learner
         self.cross = cross
         self.hyper = hyper
-        self.generator = check_random_state(learner.random_state)
         self.parts = cross.parts(learner.max_amplitudes)
         # On more items than fit at once, the first part chooses for all.
         self.waves = cross.waves(hyper, self.parts[0])
         self.fold = cross.fold[self.parts[0]]
-        self.start = Point(self.generator.normal(0.0, _START, cross.mass.nnz), 1.0)
+        self.start = start_of(cross, learner.random_state)
         self.history: list[dict[str, Any]] = []
         self.began = time.monotonic()
 
     def run(self) -> tuple[Phases | None, pl.DataFrame]:
+        zero = np.zeros(self.cross.mass.nnz)
+        plain = self.waves.softmax(self.waves.logarithms(zero), 1.0)
         with Progress("learning the phases", self.learner.progress) as progress:
-            choice = self._chosen(progress)
+            choice = self._chosen(plain, progress) if self.learner.validation else self._given()
             found = self._final(choice, progress)
-        plain = self.waves.judgement(self._plain())
-        self._log(choice, plain)
+        self._log(choice, self.waves.judgement(plain))
         return found, pl.DataFrame(self.history, schema=_HISTORY)
 
-    def _plain(self) -> Floats:
-        return self.waves.log_probabilities(np.zeros(self.cross.mass.nnz), 1.0)
+    def _given(self) -> Choice:
+        """What the options say, without a look at items held out."""
+        penalty = next(iter(self.learner.penalties), np.inf)
+        nothing = Judgement(np.nan, np.nan)
+        return Choice(None if np.isinf(penalty) else penalty, self.learner.max_iter, nothing)
 
-    def _penalty(self, penalty: float, waves: Waves) -> float:
-        n_items = max(float(waves.weight.sum()), 1.0)
-        return penalty / (max(self.cross.values_per_item, 1.0) * n_items)
-
-    def _chosen(self, progress: Progress) -> Choice:
+    def _chosen(self, plain: Floats, progress: Progress) -> Choice:
         """Penalty and steps with the lowest held-out loss that cost no accuracy."""
         folds = [k for k in range(self.learner.validation) if (self.fold == k).any()]
-        held = np.isin(self.fold, folds)
-        plain = self.waves.without(~held).judgement(self._plain())
-        noise = _NOISE * np.sqrt(plain.accuracy * (1 - plain.accuracy) / max(held.sum(), 1))
-        best = Choice(None, 0, plain)
-        if (self.waves.without(~held).weight > 0).sum() == 0:
-            return best
+        watched = self.waves.without(~np.isin(self.fold, folds))
+        without = watched.judgement(plain)
+        count = max(int(np.count_nonzero(watched.weight)), 1)
+        noise = _NOISE * np.sqrt(without.accuracy * (1 - without.accuracy) / count)
+        best = Choice(None, 0, without)
         for number, penalty in enumerate(self.learner.penalties):
-            if self._late():
+            if self._late() or not watched.weight.any():
                 break
             progress.update(number, len(self.learner.penalties) + 1, f"penalty {penalty:g}")
-            curve = self._curve(penalty, folds)
             allowed = [
                 Choice(penalty, step + 1, own)
-                for step, own in enumerate(curve)
-                if own.accuracy >= plain.accuracy - noise
+                for step, own in enumerate(self._curve(penalty, folds))
+                if own.accuracy >= without.accuracy - noise
             ]
             found = min(allowed, key=lambda choice: choice.judgement.loss, default=best)
             if found.judgement.loss < best.judgement.loss:
@@ -268,63 +289,52 @@ class _Learning:
 
     def _curve(self, penalty: float, folds: list[int]) -> list[Judgement]:
         """Judgement of the held-out items after each step, over all validation folds."""
-        traces = []
+        curves, weights = [], []
         for fold in folds:
             held = self.fold == fold
             learning, watched = self.waves.without(held), self.waves.without(~held)
-            strength = self._penalty(penalty, learning)
-            descent = Descent(learning, strength, self.learner.max_iter, watched)
-            descent.run(self.start)
-            traces.append(descent.trace)
-            self._remember(penalty, fold, descent.trace)
-        longest = max(map(len, traces), default=0)
-        weights = [float((self.waves.weight * (self.fold == fold)).sum()) for fold in folds]
-        return [_mean([_at(own, step) for own in traces], weights) for step in range(longest)]
+            if not learning.weight.any() or not watched.weight.any():
+                continue
+            curve = _Curve(watched, self._remember(penalty, fold))
+            descent = Descent(learning, strength(penalty, self.cross, learning))
+            descent.run(self.start, self.learner.max_iter, curve)
+            curves.append(curve.judgements)
+            weights.append(float(watched.weight.sum()))
+        longest = max(map(len, curves), default=0)
+        return [_mean([_at(own, step) for own in curves], weights) for step in range(longest)]
 
     def _final(self, choice: Choice, progress: Progress) -> Phases | None:
         """Learn with all items what was chosen."""
         number = len(self.learner.penalties)
         if choice.penalty is None:
-            sharpness = self._sharpness()
+            sharpness = best_sharpness(self.waves)
             zero = np.zeros(self.cross.mass.nnz)
             return None if sharpness == 1.0 else Phases(zero, sharpness)
         progress.update(number, number + 1, f"penalty {choice.penalty:g}, all items")
-        descent = Descent(self.waves, self._penalty(choice.penalty, self.waves), choice.steps)
-        whole = len(self.parts) == 1
-        found = descent.run(self.start) if whole else self._by_batches(descent)
-        self._remember(choice.penalty, None, descent.trace)
-        return Phases(*found)
+        descent = Descent(self.waves, strength(choice.penalty, self.cross, self.waves))
+        remember = self._remember(choice.penalty, None)
+        if len(self.parts) > 1:
+            return Phases(*self._by_batches(descent, remember))
+        return Phases(
+            *descent.run(self.start, choice.steps, lambda step, loss, _: remember(step, loss, None))
+        )
 
-    def _sharpness(self) -> float:
-        """The sharpness alone that fits best: probabilities that mean what they say."""
-        zero = np.zeros(self.cross.mass.nnz)
-        if not self.waves.weight.any():
-            return 1.0
-
-        def loss(logarithm: float) -> float:
-            log_P = self.waves.log_probabilities(zero, float(np.exp(logarithm)))
-            return self.waves.judgement(log_P).loss
-
-        bounds = (-_SHARPEST, _SHARPEST)
-        found = optimize.minimize_scalar(loss, bounds=bounds, method="bounded")
-        return float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
-
-    def _by_batches(self, descent: Descent) -> Point:
+    def _by_batches(self, descent: Descent, remember: Remember) -> Point:
         """Go down by small steps (Adam), each on another batch of the items."""
+        generator = check_random_state(self.learner.random_state)
         x = np.append(self.start.angles, np.log(self.start.sharpness))
         mean, square = np.zeros_like(x), np.zeros_like(x)
         for step in range(1, _STEPS + 1):
-            part = self.parts[self.generator.randint(len(self.parts))]
-            waves = self.cross.waves(self.hyper, part)
+            waves = self.cross.waves(self.hyper, self.parts[generator.randint(len(self.parts))])
             point = Point(x[:-1], float(np.exp(x[-1])))
-            loss, gradient, log_P = descent.penalised(waves, point)
+            loss, gradient, _ = descent.penalised(waves, point)
             gradient[-1] *= point.sharpness
-            descent.trace.append(Trace(loss, waves.judgement(log_P)))
+            remember(step, loss, None)
             mean += (1 - _MEMORY[0]) * (gradient - mean)
             square += (1 - _MEMORY[1]) * (gradient**2 - square)
             unbiased = mean / (1 - _MEMORY[0] ** step), square / (1 - _MEMORY[1] ** step)
             rate = _STEP * (1 - (step - 1) / _STEPS)
-            x = x - rate * unbiased[0] / (np.sqrt(unbiased[1]) + 1e-12)
+            x = x - rate * unbiased[0] / (np.sqrt(unbiased[1]) + _TINY)
             x[-1] = np.clip(x[-1], -_SHARPEST, _SHARPEST)
         return Point(_wrapped(x[:-1]), float(np.exp(x[-1])))
 
@@ -332,12 +342,16 @@ class _Learning:
         limit = self.learner.time_limit
         return limit is not None and time.monotonic() - self.began >= limit
 
-    def _remember(self, penalty: float, fold: int | None, trace: list[Trace]) -> None:
-        for step, (loss, held_out) in enumerate(trace):
-            row = {"penalty": penalty, "fold": fold, "iteration": step + 1, "loss": loss}
-            if fold is not None:
+    def _remember(self, penalty: float, fold: int | None) -> Remember:
+        """What writes the steps of a descent into the history."""
+
+        def remember(step: int, loss: float, held_out: Judgement | None) -> None:
+            row = {"penalty": penalty, "fold": fold, "iteration": step, "loss": loss}
+            if held_out is not None:
                 row |= {"held_out_loss": held_out.loss, "held_out_accuracy": held_out.accuracy}
             self.history.append(row)
+
+        return remember
 
     def _log(self, choice: Choice, plain: Judgement) -> None:
         if choice.penalty is None:
@@ -365,9 +379,25 @@ _HISTORY = {
 }
 
 
-def _at(trace: list[Trace], step: int) -> Judgement:
+class _Curve:
+    """Watches a descent: judges the held-out items after each step, ends it when they get worse."""
+
+    def __init__(self, watched: Waves, remember: Remember) -> None:
+        self.watched = watched
+        self.remember = remember
+        self.judgements: list[Judgement] = []
+
+    def __call__(self, step: int, loss: float, log_probabilities: Floats) -> bool:
+        judgement = self.watched.judgement(log_probabilities)
+        self.remember(step, loss, judgement)
+        self.judgements.append(judgement)
+        losses = [own.loss for own in self.judgements]
+        return len(losses) > _PATIENCE and min(losses[-_PATIENCE:]) > min(losses)
+
+
+def _at(curve: list[Judgement], step: int) -> Judgement:
     """The judgement after a step; a descent that ended early stays where it ended."""
-    return trace[min(step, len(trace) - 1)].held_out
+    return curve[min(step, len(curve) - 1)]
 
 
 def _mean(judgements: list[Judgement], weights: list[float]) -> Judgement:

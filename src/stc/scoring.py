@@ -12,7 +12,8 @@ from scipy import sparse
 from stc import formulas
 from stc._parallel import threaded
 from stc.formulas import Floats
-from stc.observations import Column, Observations, Part, side_by_side, sum_by_item
+from stc.layout import nonzero, shares, thetas
+from stc.observations import Observations, Part, sum_by_item
 from stc.tensor import Tuples
 from stc.vocabulary import Vocabulary
 
@@ -77,10 +78,10 @@ class Scorer:
         lookups = self._lookups(observed)
 
         def one(bounds: tuple[int, int]) -> NDArray[Any]:
-            x, features, offsets = _shares(observed, lookups, *bounds)
+            x, features, offsets = shares(observed, lookups, *bounds)
             # The operator, not np.power, which is slow for a square root.
             xp: NDArray[Any] = np.ones(len(features)) if x is None else x**self.power
-            theta = _angles(observed, *bounds)
+            theta = thetas(observed, *bounds)
             if theta is not None:
                 xp = formulas.turned(xp, theta)
             shape = (bounds[1] - bounds[0], self._table.shape[0])
@@ -122,12 +123,12 @@ class Scorer:
     def contributions(self, observed: Observations, classes: NDArray[Any]) -> Contributions:
         """What each known value of each item adds to the score of one class an item."""
         lookups = self._lookups(observed)
-        x, features, offsets = _shares(observed, lookups, 0, observed.n_items)
+        x, features, offsets = shares(observed, lookups, 0, observed.n_items)
         items = np.repeat(np.arange(observed.n_items), np.diff(offsets))
         V_ij = np.asarray(self._table[features, classes[items]]).ravel()
-        x_j = 1.0 / _nonzero(observed.totals)[items] if x is None else x
+        x_j = 1.0 / nonzero(observed.totals)[items] if x is None else x
         w: NDArray[Any] = formulas.contributions(V_ij, x_j, self.power)
-        theta = _angles(observed, 0, observed.n_items)
+        theta = thetas(observed, 0, observed.n_items)
         w = w if theta is None else formulas.turned(w, theta)
         kept = np.flatnonzero(w)
         w = w[kept]
@@ -136,15 +137,6 @@ class Scorer:
 
     def _lookups(self, observed: Observations) -> list[NDArray[np.int32]]:
         return [self.index.locate(c).astype(np.int32) for c in observed.columns]
-
-
-def shares(index: Index, observed: Observations) -> Part:
-    """All items as (`x_j` or None where all values of an item weigh the same, features, offsets).
-
-    Features that are not in the index have the number after the last.
-    """
-    lookups = [index.locate(column).astype(np.int32) for column in observed.columns]
-    return _shares(observed, lookups, 0, observed.n_items)
 
 
 def _padded(table: sparse.csr_array) -> sparse.csr_array:
@@ -178,73 +170,3 @@ def _bounds(observed: Observations, n_classes: int) -> list[tuple[int, int]]:
     size = min(_BLOCK_ENTRIES * n_items // max(entries, 1), _BLOCK_SCORES // max(n_classes, 1))
     size = max(size, 1)
     return [(start, min(start + size, n_items)) for start in range(0, n_items, size)]
-
-
-def _shares(
-    observed: Observations, lookups: list[NDArray[np.int32]], start: int, stop: int
-) -> Part:
-    """The items from start to stop as (`x_j`, features, offsets).
-
-    Where all values of an item weigh the same, which no score can tell, `x_j` is None.
-    """
-    weights, features, offsets = _block(observed, lookups, start, stop)
-    if weights is None:
-        return None, features, offsets
-    totals = np.repeat(_nonzero(observed.totals[start:stop]), np.diff(offsets))
-    return weights / totals, features, offsets
-
-
-def _angles(observed: Observations, start: int, stop: int) -> Floats | None:
-    """`theta_j` of the items from start to stop, in the order of their features."""
-    if all(column.angles is None for column in observed.columns):
-        return None
-    parts: list[Part] = []
-    for column in observed.columns:
-        offsets = np.arange(observed.n_items + 1) if column.offsets is None else column.offsets
-        bounds = offsets[start : stop + 1]
-        angles = np.zeros(len(column.codes)) if column.angles is None else column.angles
-        own = slice(bounds[0], bounds[-1])
-        parts.append((angles[own], column.codes[own], bounds - bounds[0]))
-    return side_by_side(parts)[0]
-
-
-def _nonzero(totals: Floats) -> Floats:
-    """Totals to divide by; an item without values has nothing to divide."""
-    return np.where(totals > 0, totals, 1.0)
-
-
-def _block(observed: Observations, lookups: list[NDArray[np.int32]], start: int, stop: int) -> Part:
-    """The items from start to stop as (weights or None, features, offsets)."""
-    columns = observed.columns
-    if len(columns) == 1 and columns[0].offsets is not None:
-        return _ragged_block(columns[0], lookups[0], start, stop)
-    if all(column.offsets is None for column in columns):
-        features = np.empty((stop - start, len(columns)), dtype=np.int32)
-        for place, (column, lookup) in enumerate(zip(columns, lookups, strict=True)):
-            features[:, place] = lookup[column.codes[start:stop]]
-        offsets = np.arange(stop - start + 1) * len(columns)
-        return None, features.ravel(), offsets
-    return _mixed_block(columns, lookups, start, stop)
-
-
-def _ragged_block(column: Column, lookup: NDArray[np.int32], start: int, stop: int) -> Part:
-    assert column.offsets is not None
-    first, last = int(column.offsets[start]), int(column.offsets[stop])
-    weights = None if column.weights is None else column.weights[first:last]
-    codes = column.codes[first:last]
-    features = codes if column.values is None else lookup[codes]
-    return weights, features, column.offsets[start : stop + 1] - first
-
-
-def _mixed_block(
-    columns: tuple[Column, ...], lookups: list[NDArray[np.int32]], start: int, stop: int
-) -> Part:
-    """Columns of one and of several values side by side in each item's row."""
-    parts: list[Part] = []
-    for column, lookup in zip(columns, lookups, strict=True):
-        if column.offsets is None:
-            offsets = np.arange(stop - start + 1)
-            parts.append((None, lookup[column.codes[start:stop]], offsets))
-        else:
-            parts.append(_ragged_block(column, lookup, start, stop))
-    return side_by_side(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +11,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stc.formulas import Floats
+from stc.observations import sum_at
 
 # Scores below this share of the item's highest are taken for it, so that their logarithm is finite.
 _FAINT = 1e-12
+# Entries met less than this share of the average are taken for that often met.
+_RARE = 1e-2
 # The least probability of the true class that a loss will believe in.
 _LEAST = 1e-15
 
@@ -74,6 +78,23 @@ class Waves:
         known = ((sums > 0) & (truth > 0)).any(axis=1)
         return cls(table, truth, np.where(known, sample_weight, 0.0), exponent)
 
+    @cached_property
+    def scales(self) -> Floats:
+        """How far each phase should move in a step: entries that are rarely met move as readily.
+
+        It is one over the square root of the norm of the entry's shares of the scores.
+        """
+        sums = np.asarray(self.amplitudes.sum(axis=1)).ravel()
+        lengths = np.diff(self.amplitudes.indptr)
+        shares = self.amplitudes.data / np.repeat(np.where(sums > 0, sums, 1.0), lengths)
+        norms = np.sqrt(sum_at(self.amplitudes.indices, shares**2, self.amplitudes.shape[1]))
+        met = norms > 0
+        scales = np.ones(len(norms))
+        if met.any():
+            norms = np.maximum(norms[met], _RARE * norms[met].mean()) ** -0.5
+            scales[met] = norms / np.exp(np.log(norms).mean())
+        return scales
+
     def without(self, left_out: NDArray[np.bool_]) -> Waves:
         """The same items, of which some count for nothing."""
         return replace(self, weight=np.where(left_out, 0.0, self.weight))
@@ -90,12 +111,13 @@ class Waves:
         floor = np.where(highest > 0, highest, 1.0) * _FAINT**2
         return 0.5 * np.log(np.maximum(squares, floor))
 
-    def log_probabilities(self, angles: Floats, sharpness: float) -> Floats:
-        """`ln P_ni`, `P_ni = |Z_ni|^tau / sum_k |Z_nk|^tau` with `tau = sharpness / p`."""
+    def logarithms(self, angles: Floats) -> Floats:
+        """`ln |Z_ni|`."""
         real, imaginary = self._sums(angles)
-        return self._softmax(self._logarithms(real**2 + imaginary**2), sharpness)
+        return self._logarithms(real**2 + imaginary**2)
 
-    def _softmax(self, logarithms: Floats, sharpness: float) -> Floats:
+    def softmax(self, logarithms: Floats, sharpness: float) -> Floats:
+        """`ln P_ni`, `P_ni = |Z_ni|^tau / sum_k |Z_nk|^tau` with `tau = sharpness / p`."""
         S = sharpness * self.exponent * logarithms
         S -= S.max(axis=1, keepdims=True)
         S -= np.log(np.exp(S).sum(axis=1, keepdims=True))
@@ -120,7 +142,7 @@ class Waves:
         squares = real**2 + imaginary**2
         L = self._logarithms(squares)
         tau = sharpness * self.exponent
-        log_P = self._softmax(L, sharpness)
+        log_P = self.softmax(L, sharpness)
         share = self.weight / max(float(self.weight.sum()), np.finfo(np.float64).tiny)
         R = (np.exp(log_P) - self.truth) * share[:, None]
         loss = -float((self.truth * log_P).sum(axis=1) @ share)

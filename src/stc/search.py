@@ -1,0 +1,215 @@
+"""Judging settings on items left out: a split is laid out once, every setting judged on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from stc._progress import Progress
+from stc.crossfit import CrossFit, folds_of
+from stc.formulas import Floats
+from stc.layout import Layout
+from stc.phases import Descent, start_of, strength
+from stc.policy import Hyper
+
+# Folds within what is learnt from, whose weights leave them out.
+_INNER_FOLDS = 10
+# No probability of a class is below this when a sharpness is judged.
+_LEAST = 1e-4
+
+
+class Candidate(NamedTuple):
+    """One setting: how many values are conjoined, the hyper-parameters, and the penalty.
+
+    The penalty is None for the plain model, infinite where only the sharpness is learnt.
+    """
+
+    order: int
+    hyper: Hyper
+    penalty: float | None
+
+
+class Split(NamedTuple):
+    """Items to learn from, and items to judge by."""
+
+    learning: NDArray[Any]
+    judged: NDArray[Any]
+
+
+@dataclass
+class Trial:
+    """A candidate after so many iterations, and its score on each split."""
+
+    candidate: Candidate
+    steps: int
+    scores: list[float]
+    stage: int
+
+    @property
+    def mean(self) -> float:
+        """Mean of the scores."""
+        return float(np.mean(self.scores))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be learnt: items as matrices, one for each order of interactions, and classes."""
+
+    layouts: Mapping[int, Layout]
+    truth: Floats
+    sample_weight: Floats
+    min_support: int
+    max_features: int | None
+
+    def crossed(self, order: int, split: Split, inner_folds: int, seed: int) -> CrossFit:
+        """Both parts of a split laid out, with the features that the learning part chooses."""
+        layout = self.layouts[order]
+        items = np.concatenate([split.learning, split.judged])
+        learning = np.arange(len(items)) < len(split.learning)
+        truth, weight = self.truth[items], self.sample_weight[items]
+        matrix = layout.matrix[items]
+        if order > 1:
+            chosen = split.learning, self.truth, self.sample_weight
+            keep = layout.strongest(*chosen, self.min_support, self.max_features)
+            matrix = sparse.csr_array(matrix[:, np.flatnonzero(keep)])
+        classes = np.argmax(truth[learning], axis=1)
+        fold = np.zeros(len(items), dtype=np.int64)
+        count = min(inner_folds, len(classes))
+        fold[learning] = folds_of(classes, count, check_random_state(seed))
+        return CrossFit.among(matrix, truth, weight, learning, fold)
+
+
+Score = Callable[[NDArray[Any], Floats], float]
+
+
+@dataclass
+class Search:
+    """Judges candidates on splits."""
+
+    problem: Problem
+    score: Score
+    seed: int
+    n_jobs: int | None
+    progress: bool | None
+    trials: list[Trial] = field(default_factory=list)
+
+    def plain(self, candidates: Sequence[Candidate], splits: Sequence[Split]) -> None:
+        """Try settings without phases: all at once on each fold's corpus."""
+        for order in {candidate.order: None for candidate in candidates}:
+            own = [candidate for candidate in candidates if candidate.order == order]
+            tasks = [delayed(self._plain_split)(order, own, split) for split in splits]
+            found = self._parallel(tasks)
+            for place, candidate in enumerate(own):
+                each = [by_candidate[place] for by_candidate in found]
+                if candidate.penalty is not None:
+                    each = _sharpened(each, [self.problem.truth[s.judged] for s in splits])
+                scores = [self.score(s.judged, P) for s, P in zip(splits, each, strict=True)]
+                self.trials.append(Trial(candidate, 0, scores, stage=2))
+
+    def _plain_split(
+        self, order: int, candidates: Sequence[Candidate], split: Split
+    ) -> list[Floats]:
+        cross = self.problem.crossed(order, split, 1, self.seed)
+        hypers = list(dict.fromkeys(candidate.hyper for candidate in candidates))
+        found = dict(zip(hypers, cross.judged(hypers), strict=True))
+        return [found[candidate.hyper] for candidate in candidates]
+
+    def phases(
+        self,
+        candidates: Sequence[Candidate],
+        splits: Sequence[Split],
+        checkpoints: Sequence[int],
+        stage: int,
+    ) -> list[Trial]:
+        """Learn phases for each candidate on each split, looked at after some iterations."""
+        groups: dict[tuple[int, Hyper], list[Any]] = {}
+        for candidate in candidates:
+            own = groups.setdefault((candidate.order, candidate.hyper), [])
+            own.append(candidate.penalty)
+        jobs = [(key, place) for key in groups for place in range(len(splits))]
+        tasks = [
+            delayed(self._descended)(*key, groups[key], splits[place], checkpoints)
+            for key, place in jobs
+        ]
+        scores: dict[tuple[Candidate, int], list[float]] = {}
+        with Progress("tuning the phases", self.progress) as bar:
+            found = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(tasks)
+            for number, ((key, _), by_penalty) in enumerate(zip(jobs, found, strict=True)):
+                bar.update(number, len(jobs), f"round {stage}")
+                for penalty, by_steps in zip(groups[key], by_penalty, strict=True):
+                    for steps, score in zip(checkpoints, by_steps, strict=True):
+                        own = scores.setdefault((Candidate(*key, penalty), steps), [])
+                        own.append(score)
+        trials = [Trial(*what, own, stage) for what, own in scores.items()]
+        self.trials += trials
+        return trials
+
+    def _descended(
+        self,
+        order: int,
+        hyper: Hyper,
+        penalties: Sequence[float],
+        split: Split,
+        checkpoints: Sequence[int],
+    ) -> list[list[float]]:
+        """Scores of each penalty after each number of iterations, on one split."""
+        cross = self.problem.crossed(order, split, _INNER_FOLDS, self.seed)
+        judged = np.arange(cross.n_items) >= len(split.learning)
+        waves = cross.waves(hyper).without(judged)
+        start = start_of(cross, self.seed)
+        found = []
+        for penalty in penalties:
+            watch = _Snapshots(judged, checkpoints)
+            Descent(waves, strength(penalty, cross, waves)).run(start, checkpoints[-1], watch)
+            found.append([self.score(split.judged, np.exp(own)) for own in watch.all()])
+        return found
+
+    def _parallel(self, tasks: list[Any]) -> list[Any]:
+        found: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        return found
+
+
+class _Snapshots:
+    """Watches a descent: `ln P` of the judged items after some numbers of iterations."""
+
+    def __init__(self, judged: NDArray[np.bool_], checkpoints: Sequence[int]) -> None:
+        self.judged = judged
+        self.checkpoints = checkpoints
+        self.taken: dict[int, Floats] = {}
+        self.last = np.zeros(0)
+
+    def __call__(self, step: int, loss: float, log_probabilities: Floats) -> None:
+        self.last = log_probabilities
+        if step in self.checkpoints:
+            self.taken[step] = log_probabilities[self.judged]
+
+    def all(self) -> list[Floats]:
+        """One for each checkpoint; a descent that ended early stays where it ended."""
+        return [self.taken.get(step, self.last[self.judged]) for step in self.checkpoints]
+
+
+def _sharpened(found: list[Floats], truths: list[Floats]) -> list[Floats]:
+    """Probabilities to the power that makes them fit best: what learning the sharpness gives."""
+    truth = np.concatenate(truths)
+    with np.errstate(divide="ignore"):
+        log_P = np.maximum(np.log(np.concatenate(found)), -500.0)
+
+    def to_the(logarithm: float) -> Floats:
+        S = np.exp(logarithm) * log_P
+        S -= S.max(axis=1, keepdims=True)
+        P = np.exp(S)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def loss(logarithm: float) -> float:
+        return float(-(truth * np.log(np.maximum(to_the(logarithm), _LEAST))).sum())
+
+    best = optimize.minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded")
+    bounds = np.cumsum([len(own) for own in found])[:-1]
+    return np.split(to_the(best.x), bounds)

@@ -1,0 +1,555 @@
+"""SparseTensorClassifierCV: hyper-parameters by cross-validation, without fitting again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from stc.classifier import SparseTensorClassifier
+from stc.conjunctions import Interactions
+from stc.crossfit import folds_of
+from stc.explain import LocalExplanation
+from stc.formulas import Floats
+from stc.intake import Batch
+from stc.layout import Layout
+from stc.model import weighted
+from stc.phases import PhaseLearner
+from stc.policy import Hyper
+from stc.search import Candidate, Problem, Search, Split, Trial
+
+# What "auto" tries. Plain settings cost next to nothing; phases are learnt for few.
+_PLAIN = {"power": (1 / 3, 0.5, 1.0), "balance": (0.0, 0.5, 1.0), "entropy": (0.0, 0.5, 1.0, 2.0)}
+_WITH_PHASES = (Hyper(0.5, 1, 0), Hyper(0.5, 0.5, 0), Hyper(0.5, 0, 1), Hyper(0.5, 1, 1))
+_PENALTIES = (16.0, 4.0, 1.0, 0.25)
+_MOST_CONJUNCTIONS = 4000
+_ORDERS, _NGRAMS = (1, 2, 3), (1, 2)
+# Conjunctions of three are tried if the items have no more of them than this, times classes.
+_FEW_TRIPLES = 10_000_000
+# From so many items on, a conjunction must be shown by one more.
+_MANY_ITEMS = 5000
+# First round of the phases: items to learn from and to judge by, iterations; how many go on.
+_FIRST_ROUND = (4000, 2000, 60)
+_FINALISTS = 3
+# Last round: iterations after which the judged items are looked at, and how many of these suffice.
+_CHECKPOINTS = (60, 100, 150, 220, 300)
+_ENOUGH_JUDGED = 2000
+# The default score: accuracy less this share of the log-loss, for which no probability is below ...
+_LOSS_SHARE, _LEAST = 0.2, 1e-4
+
+
+class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """SparseTensorClassifier with its hyper-parameters chosen by cross-validation.
+
+    Each fold's corpus is built once, and every setting is judged on it. Settings without phases are
+    judged all at once. Phases are learnt for the most promising ones, which a first round on few
+    items and iterations finds. At the end a SparseTensorClassifier is fitted to everything.
+
+    Parameters
+    ----------
+    power, balance, entropy : "auto", float or list of float, default="auto"
+        What to try of each.
+    interactions : "auto", int or list of int, default="auto"
+        Up to how many attributes may be conjoined. "auto": up to 3, as the size of the data allows.
+    ngrams : "auto", int or list of int, default="auto"
+        For documents: up to how many neighbouring words may be features together. "auto": 1 and 2.
+    phases : "auto", None, float or list of None and float, default="auto"
+        Penalties (lambda) of phases to try; None: no phases; infinite: only the sharpness of the
+        probabilities is learnt.
+    min_support : int or "auto", default="auto"
+        How many items must show a conjunction. "auto": 2, of 5,000 items or more 3.
+    max_features : int or None, default=4000
+        The most conjunctions to keep, the strongest ones.
+    scoring : str or callable, default=None
+        As in scikit-learn. None: accuracy, less a fifth of the log-loss to tell equals apart.
+    cv : int or splitter, default=5
+        Folds, or a splitter of scikit-learn.
+    n_jobs : int, default=None
+        Threads.
+    random_state : int or RandomState, default=0
+        Which items are in which fold, and where the phases start.
+    progress : bool, default=None
+        Whether to show a bar. None: on a terminal.
+    continuous : default="auto"
+        As in SparseTensorClassifier, where None is the default.
+    ordinal, missing, tokenizer, targets, max_tuples
+        As in SparseTensorClassifier.
+
+    Attributes
+    ----------
+    best_estimator_ : SparseTensorClassifier
+        Fitted to everything.
+    best_params_ : dict
+        Its parameters that were chosen.
+    best_score_ : float
+        Mean score of that setting on the items left out.
+    best_index_ : int
+        Its place in `cv_results_`.
+    cv_results_ : dict of arrays
+        As GridSearchCV has it: `params`, `param_*`, `split*_test_score`, `mean_test_score`,
+        `std_test_score`, `rank_test_score`; and `round`, 1 for what was tried on few items only.
+    n_splits_ : int
+        Number of splits in the last round.
+
+    Examples
+    --------
+    >>> from stc import SparseTensorClassifierCV, load_zoo
+    >>> X, y = load_zoo()
+    >>> model = SparseTensorClassifierCV(entropy=[0, 1], phases=None, interactions=1).fit(X, y)
+    >>> model.best_params_["entropy"], model.best_params_["interactions"]
+    (1, 1)
+    >>> model.predict(X[:2]).tolist()
+    ['Mammal', 'Mammal']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "min_support": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_features": [Interval(Integral, 0, None, closed="left"), None],
+        "scoring": [str, callable, None],
+        "cv": ["cv_object"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "progress": [bool, None],
+    }
+
+    def __init__(
+        self,
+        power: Any = "auto",
+        balance: Any = "auto",
+        entropy: Any = "auto",
+        *,
+        interactions: Any = "auto",
+        ngrams: Any = "auto",
+        phases: Any = "auto",
+        min_support: Any = "auto",
+        max_features: int | None = _MOST_CONJUNCTIONS,
+        scoring: Any = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        progress: bool | None = None,
+        continuous: Any = "auto",
+        ordinal: Any = None,
+        missing: str = "ignore",
+        tokenizer: Any = None,
+        targets: Any = None,
+        max_tuples: int = 10_000_000,
+    ) -> None:
+        self.power = power
+        self.balance = balance
+        self.entropy = entropy
+        self.interactions = interactions
+        self.ngrams = ngrams
+        self.phases = phases
+        self.min_support = min_support
+        self.max_features = max_features
+        self.scoring = scoring
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+        self.continuous = continuous
+        self.ordinal = ordinal
+        self.missing = missing
+        self.tokenizer = tokenizer
+        self.targets = targets
+        self.max_tuples = max_tuples
+
+    # --- learning ---------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose the hyper-parameters, and fit a model with them to everything.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `SparseTensorClassifier.fit`; y with one class an item.
+
+        Returns
+        -------
+        SparseTensorClassifierCV
+            Itself.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifierCV
+        >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 10
+        >>> model = SparseTensorClassifierCV(phases=None).fit(X, [a == b for a, b in X])
+        >>> model.best_params_["interactions"], model.score(X, [a == b for a, b in X])
+        (2, 1.0)
+        """
+        self._validate_params()
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        batches = self._batches(X, y, sample_weight)
+        problem, classes = self._problem(batches)
+        splits = self._splits(problem, seed)
+        scorer = self._scorer(problem, classes, next(iter(batches.values())))
+        search = Search(problem, scorer, seed, self.n_jobs, self.progress)
+        self._tried(search, splits, seed)
+        best = max((t for t in search.trials if t.stage == 2), key=lambda trial: trial.mean)
+        documents = next(iter(batches.values())).observed.kind == "documents"
+        chosen = [self._chosen(trial, problem, documents, seed) for trial in search.trials]
+        place = search.trials.index(best)
+        estimator = SparseTensorClassifier(**self._common(), **chosen[place])
+        self.best_estimator_ = estimator.fit(X, y, sample_weight)
+        self.best_params_, self.best_score_, self.best_index_ = chosen[place], best.mean, place
+        self.cv_results_ = _results(search.trials, chosen)
+        self.n_splits_ = max(len(trial.scores) for trial in search.trials)
+        return self
+
+    def _common(self) -> dict[str, Any]:
+        """Parameters that are not chosen."""
+        names = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
+        return {name: getattr(self, name) for name in names}
+
+    def _batches(self, X: Any, y: Any, sample_weight: Any) -> dict[int, Batch]:
+        """The data as each order of interactions, or of neighbouring words, sees it."""
+        base = SparseTensorClassifier(**self._common())
+        base._validate_params()
+        batch = base._intake().batch(X, y, sample_weight, None)
+        if batch.target.form.multilabel:
+            raise ValueError(
+                f"{type(self).__name__} tunes for one class an item; with several labels use "
+                "GridSearchCV around SparseTensorClassifier"
+            )
+        parts = weighted(batch.observed, batch.target.column, batch.sample_weight)
+        target = replace(batch.target, column=parts[1])
+        batch = replace(batch, observed=parts[0], target=target, sample_weight=parts[2])
+        if batch.observed.kind == "documents":
+            return {n: self._with_ngrams(X, y, sample_weight, batch, n) for n in self._ngrams()}
+        return {
+            order: replace(batch, observed=Interactions(order).applied(batch.observed))
+            for order in self._orders(batch)
+        }
+
+    def _ngrams(self) -> list[int]:
+        return [int(n) for n in _grid(self.ngrams, _NGRAMS)]
+
+    def _with_ngrams(self, X: Any, y: Any, sample_weight: Any, batch: Batch, n: int) -> Batch:
+        if n == 1:
+            return batch
+        base = SparseTensorClassifier(ngrams=n, **self._common())
+        base._validate_params()
+        again = base._intake().batch(X, y, sample_weight, None)
+        observed = weighted(again.observed, again.target.column, again.sample_weight)[0]
+        return replace(batch, observed=observed)
+
+    def _orders(self, batch: Batch) -> list[int]:
+        """The orders of interactions to try."""
+        observed = batch.observed
+        if observed.kind != "table":
+            return [1]
+        orders = [int(order) for order in _grid(self.interactions, _ORDERS)]
+        if self.interactions != "auto":
+            for order in orders:
+                Interactions(order).refuse_large(observed, self.max_tuples)
+            return orders
+        return [order for order in orders if self._affordable(order, batch)]
+
+    def _affordable(self, order: int, batch: Batch) -> bool:
+        if order == 1:
+            return True
+        needed = Interactions(order).sizes(batch.observed).sum()
+        few = order == 2 or needed * batch.target.column.n_values <= _FEW_TRIPLES
+        return bool(order <= len(batch.observed.columns) and needed <= self.max_tuples and few)
+
+    def _problem(self, batches: dict[int, Batch]) -> tuple[Problem, NDArray[Any]]:
+        batch = next(iter(batches.values()))
+        values = np.asarray(batch.target.column.values)
+        order = np.argsort(values)
+        truth = batch.target.column.matrix().toarray()[:, order]
+        truth /= np.maximum(truth.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        used = truth.any(axis=0)
+        support = 2 + (len(truth) >= _MANY_ITEMS)
+        if self.min_support != "auto":
+            support = self.min_support
+        layouts = {n: Layout.of(own.observed) for n, own in batches.items()}
+        weight = np.array(batch.sample_weight)
+        problem = Problem(layouts, truth[:, used], weight, support, self.max_features)
+        return problem, values[order][used]
+
+    def _splits(self, problem: Problem, seed: int) -> list[Split]:
+        classes = np.argmax(problem.truth, axis=1)
+        if isinstance(self.cv, Integral):
+            count = int(self.cv)
+            if not 2 <= count <= len(classes):
+                raise ValueError(
+                    f"cv={count} folds need from 2 to as many as there are items, {len(classes)}"
+                )
+            fold = folds_of(classes, count, check_random_state(seed))
+            return [
+                Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)
+            ]
+        splitter = check_cv(self.cv, classes, classifier=True)
+        return [Split(*pair) for pair in splitter.split(np.zeros((len(classes), 1)), classes)]
+
+    def _scorer(self, problem: Problem, classes: NDArray[Any], batch: Batch) -> Any:
+        """What judges probabilities of items."""
+        truth, weight = problem.truth, problem.sample_weight
+        if self.scoring is None:
+            return lambda judged, P: _accuracy_less_loss(P, truth[judged], weight[judged])
+        form = batch.target.form
+        if form.kind == "joint":
+            raise ValueError("scoring is for one target; with several leave scoring=None")
+        labels = form.shown_classes(classes)
+        scorer = check_scoring(_Answers(labels, np.zeros((1, 1))), self.scoring)
+        y = labels[np.argmax(truth, axis=1)]
+
+        def score(judged: NDArray[Any], P: Floats) -> float:
+            return float(scorer(_Answers(labels, P), np.zeros((len(P), 1)), y[judged]))
+
+        return score
+
+    def _tried(self, search: Search, splits: list[Split], seed: int) -> None:
+        """Try everything: what is plain, then phases, for "auto" in two rounds."""
+        orders = list(search.problem.layouts)
+        penalties = _grid(self.phases, (np.inf, *_PENALTIES))
+        plain = [penalty for penalty in penalties if penalty is None or np.isinf(penalty)]
+        strengths = [float(p) for p in penalties if p is not None and np.isfinite(p)]
+        auto = isinstance(self.phases, str)
+        if auto:
+            judged = len(splits[0].judged)
+            splits = splits[: int(np.clip(np.ceil(_ENOUGH_JUDGED / judged), 1, len(splits)))]
+        hypers = self._hypers(_PLAIN)
+        search.plain([Candidate(*own) for own in product(orders, hypers, plain)], splits)
+        candidates = [Candidate(*own) for own in product(orders, self._phased(), strengths)]
+        if auto:
+            first = _first_round(splits, seed)
+            tried = search.phases(candidates, first, _FIRST_ROUND[2:], stage=1)
+            tried.sort(key=lambda trial: -trial.mean)
+            candidates = [trial.candidate for trial in tried[:_FINALISTS]]
+        if candidates:
+            search.phases(candidates, splits, _CHECKPOINTS, stage=2)
+
+    def _hypers(self, auto: dict[str, tuple[float, ...]]) -> list[Hyper]:
+        grids = [_grid(getattr(self, name), auto[name]) for name in ("power", "balance", "entropy")]
+        hypers = [Hyper(*own) for own in product(*grids)]
+        for hyper in hypers:
+            SparseTensorClassifier(*hyper)._validate_params()
+        return hypers
+
+    def _phased(self) -> list[Hyper]:
+        """The settings for which phases are learnt."""
+        given = {n: getattr(self, n) for n in ("power", "balance", "entropy")}
+        if not isinstance(self.phases, str):
+            return self._hypers(_PLAIN)
+        if all(isinstance(own, str) for own in given.values()):
+            return list(_WITH_PHASES)
+        few = {"power": (0.5,), "balance": (0.5, 1.0), "entropy": (0.0, 1.0)}
+        return self._hypers(few)
+
+    def _chosen(self, trial: Trial, problem: Problem, documents: bool, seed: int) -> dict[str, Any]:
+        """The parameters of a SparseTensorClassifier for a trial."""
+        order, hyper, penalty = trial.candidate
+        phases = None
+        if penalty is not None:
+            phases = PhaseLearner(
+                (penalty,), max_iter=max(trial.steps, 1), validation=0, random_state=seed
+            )
+        chosen = {**hyper._asdict(), "phases": phases}
+        if order > 1:
+            chosen |= {"min_support": problem.min_support, "max_features": problem.max_features}
+        return chosen | {"ngrams" if documents else "interactions": order}
+
+    # --- predicting -------------------------------------------------------------------------
+
+    def _best(self) -> SparseTensorClassifier:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    def predict(self, X: Any, theta: Any = None) -> Any:
+        """Most probable class of each item; see `SparseTensorClassifier.predict`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifierCV
+        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
+        >>> SparseTensorClassifierCV(phases=None).fit(X, y).predict([["b"]]).tolist()
+        ['y']
+        """
+        return self._best().predict(X, theta)
+
+    def predict_proba(self, X: Any, theta: Any = None) -> Any:
+        """Probability of each class; see `SparseTensorClassifier.predict_proba`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifierCV
+        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
+        >>> SparseTensorClassifierCV(phases=None).fit(X, y).predict_proba([["b"]]).tolist()
+        [[0.0, 1.0]]
+        """
+        return self._best().predict_proba(X, theta)
+
+    def predict_log_proba(self, X: Any, theta: Any = None) -> Any:
+        """Logarithm of the probabilities; see `SparseTensorClassifier.predict_log_proba`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifierCV
+        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
+        >>> SparseTensorClassifierCV(phases=None).fit(X, y).predict_log_proba([["b"]]).tolist()
+        [[-inf, 0.0]]
+        """
+        return self._best().predict_log_proba(X, theta)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy; see `SparseTensorClassifier.score`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifierCV
+        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
+        >>> SparseTensorClassifierCV(phases=None).fit(X, y).score(X, y)
+        1.0
+        """
+        return self._best().score(X, y, sample_weight)
+
+    def coverage(self, X: Any) -> Floats:
+        """Share of each item that was ever seen; see `SparseTensorClassifier.coverage`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifierCV
+        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
+        >>> SparseTensorClassifierCV(phases=None).fit(X, y).coverage([["b"], ["c"]]).tolist()
+        [1.0, 0.0]
+        """
+        return self._best().coverage(X)
+
+    def explain(self, X: Any, theta: Any = None) -> LocalExplanation:
+        """Why each item gets its class; see `SparseTensorClassifier.explain`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifierCV
+        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
+        >>> print(SparseTensorClassifierCV(phases=None).fit(X, y).explain([["b"]]))
+        y, 1.00: because x0=b (100 %)
+        """
+        return self._best().explain(X, theta)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the features; see `SparseTensorClassifier.get_feature_names_out`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifierCV
+        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
+        >>> SparseTensorClassifierCV(phases=None).fit(X, y).get_feature_names_out().tolist()
+        ['x0=a', 'x0=b']
+        """
+        return self._best().get_feature_names_out(input_features)
+
+    @property
+    def classes_(self) -> Any:
+        """The classes, sorted."""
+        return self._known().classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of attributes learnt from."""
+        return self._known().n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the attributes learnt from, if they had names."""
+        return self._known().feature_names_in_
+
+    def _known(self) -> SparseTensorClassifier:
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
+        return self.best_estimator_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = SparseTensorClassifier(**self._common()).__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
+
+
+class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Probabilities that are there already, in the shape of an estimator, for a scorer."""
+
+    def __init__(self, classes: NDArray[Any], probabilities: Floats) -> None:
+        self.classes_ = classes
+        self.probabilities = probabilities
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Nothing is left to do."""
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        return self.probabilities
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.classes_[np.argmax(self.probabilities, axis=1)])
+
+
+def _grid(given: Any, auto: Sequence[Any]) -> list[Any]:
+    """What to try of a parameter."""
+    if isinstance(given, str):
+        if given != "auto":
+            raise ValueError(f"{given!r} is not a grid: give 'auto', a value, or a list of values")
+        return list(auto)
+    values = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
+    if not values:
+        raise ValueError("a grid is empty: give at least one value to try, or 'auto'")
+    return values
+
+
+def _accuracy_less_loss(P: Floats, truth: Floats, weight: Floats) -> float:
+    """Accuracy, less a share of the log-loss."""
+    right = truth[np.arange(len(P)), np.argmax(P, axis=1)]
+    loss = -(truth * np.log(np.maximum(P, _LEAST))).sum(axis=1)
+    return float(np.average(right - _LOSS_SHARE * loss, weights=weight))
+
+
+def _first_round(splits: Sequence[Split], seed: int) -> list[Split]:
+    """Few items of one split, or of two if these are small."""
+    generator = check_random_state(seed)
+    learn, judge, _ = _FIRST_ROUND
+    few = splits[: 1 if len(splits[0].judged) >= judge / 2 else 2]
+    return [
+        Split(
+            np.sort(generator.permutation(split.learning)[:learn]),
+            np.sort(generator.permutation(split.judged)[:judge]),
+        )
+        for split in few
+    ]
+
+
+def _results(trials: Sequence[Trial], chosen: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The table of all trials, as GridSearchCV has it."""
+    n_splits = max(len(trial.scores) for trial in trials)
+    scores = np.full((len(trials), n_splits), np.nan)
+    for row, trial in zip(scores, trials, strict=True):
+        row[: len(trial.scores)] = trial.scores
+    rounds = np.array([trial.stage for trial in trials])
+    means = np.nanmean(scores, axis=1)
+    results: dict[str, Any] = {"params": list(chosen)}
+    for name in dict.fromkeys(name for own in chosen for name in own):
+        absent = np.array([name not in own for own in chosen])
+        values = np.empty(len(chosen), dtype=object)
+        values[:] = [own.get(name) for own in chosen]
+        results[f"param_{name}"] = np.ma.MaskedArray(values, mask=absent)
+    for number in range(n_splits):
+        results[f"split{number}_test_score"] = scores[:, number]
+    results["mean_test_score"] = means
+    results["std_test_score"] = np.nanstd(scores, axis=1)
+    # What did not get into the last round comes after all that did.
+    order = np.where(rounds == 2, means, means - 2 * (1 + np.abs(means).max()))
+    results["rank_test_score"] = rankdata(-order, method="min").astype(np.int32)
+    results["round"] = rounds
+    return results
