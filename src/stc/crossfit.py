@@ -263,8 +263,8 @@ class CrossFit:
         data = self.weights(hyper)[self.fold[part[places]], entries]
         if self.x is not None:
             data *= amounts**hyper.power
-        truth = self.truth[part]
-        rows = places * truth.shape[1] + self.mass.indices[entries]
+        truth = np.ascontiguousarray(self.truth[part].T)
+        rows = self.mass.indices[entries].astype(np.int64) * len(part) + places
         shape = (truth.size, self.mass.nnz)
         weight = self.sample_weight[part]
         return Waves.of(data, rows, entries, shape, truth, weight, 1 / hyper.power)

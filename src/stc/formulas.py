@@ -23,13 +23,15 @@ _NO_INFORMATION = 1e-12
 _LARGEST_EXPONENT = 600.0
 
 
-def entropy_weights(C: sparse.csr_array) -> Floats:
+def entropy_weights(C: sparse.csr_array, per_class: Floats | None = None) -> Floats:
     """`H_j = 1 + sum_i P_i|j ln P_i|j / ln I`, from the balanced `P_ij = C_ij / sum_j' C_ij'`.
 
-    Written as `sum_i P_i|j ln(I P_i|j) / ln I`, which is the same and exact where it is 0.
+    Written as `sum_i P_i|j ln(I P_i|j) / ln I`, which is the same and exact where it is 0. The mass
+    of the classes is that of C, if it is not given.
     """
     j, i = _rows(C), C.indices
-    per_class = sum_at(i, C.data, C.shape[1])
+    if per_class is None:
+        per_class = sum_at(i, C.data, C.shape[1])
     n_classes = np.count_nonzero(per_class)
     if n_classes < 2:
         return np.ones(C.shape[0])

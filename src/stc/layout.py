@@ -66,22 +66,42 @@ class Layout:
     ) -> NDArray[np.bool_]:
         """The features to keep, by these items: of the conjunctions those that tell most.
 
-        These are shown by `min_support` items, and have the highest `H_j`. One item more, shared by
-        the classes as they are frequent, is added to the count of each, so that what was seen twice
-        in one class tells less than what was seen a hundred times.
+        These are shown by `min_support` items, and have the highest `H_j`.
         """
-        rows = self.matrix[items]
-        support = np.bincount(rows.indices, minlength=rows.shape[1])
+        support = np.bincount(self.matrix[items].indices, minlength=self.matrix.shape[1])
         keep = ~self.conjunctions | (support >= min_support)
         chosen = np.flatnonzero(keep & self.conjunctions)
         if max_features is not None and len(chosen) > max_features:
-            mass = sample_weight[items, None] * truth[items]
-            classes = mass.sum(axis=0)
-            present = classes > 0
-            rates = (rows[:, chosen].T @ mass)[:, present] / classes[present] + 1 / classes.sum()
-            H = entropy_weights(sparse.csr_array(rates * classes[present]))
+            H = self._strengths(chosen, items, truth, sample_weight)
             keep[chosen[np.argsort(-H, kind="stable")[max_features:]]] = False
         return np.asarray(keep)
+
+    def affordable(
+        self, truth: Floats, sample_weight: Floats, min_support: int, per_item: float
+    ) -> int:
+        """How many of the strongest conjunctions an item can have only so many of, on average."""
+        support = np.bincount(self.matrix.indices, minlength=self.matrix.shape[1])
+        chosen = np.flatnonzero(self.conjunctions & (support >= min_support))
+        items = np.arange(self.matrix.shape[0])
+        H = self._strengths(chosen, items, truth, sample_weight)
+        shown = np.cumsum(support[chosen[np.argsort(-H, kind="stable")]])
+        return int(np.searchsorted(shown, per_item * len(items), side="right"))
+
+    def _strengths(
+        self, chosen: NDArray[Any], items: NDArray[Any], truth: Floats, sample_weight: Floats
+    ) -> Floats:
+        """`H_j` of these features, by these items.
+
+        One item more, shared by the classes as they are frequent, is added to the count of each, so
+        that what was seen twice in one class tells less than what was seen a hundred times.
+        """
+        mass = sample_weight[items, None] * truth[items]
+        classes = mass.sum(axis=0)
+        present = classes > 0
+        found = (self.matrix[items][:, chosen].T @ mass)[:, present]
+        return entropy_weights(
+            sparse.csr_array(found + classes[present] / classes.sum()), classes[present]
+        )
 
 
 def shares(observed: Observations, lookups: Lookups, start: int, stop: int) -> Part:

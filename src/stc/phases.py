@@ -40,6 +40,8 @@ _STEPS, _STEP, _MEMORY = 300, 0.03, (0.9, 0.999)
 _TINY = 1e-12
 # How L-BFGS remembers and when it ends.
 _LBFGS = {"maxcor": 20, "ftol": 1e-7, "gtol": 1e-7}
+# Where descents are cheap (so many amplitudes), so many are begun, and the deepest counts.
+_CHEAP, _STARTS = 1_000_000, 3
 # Phases may cost this many standard errors of the accuracy, not more.
 _NOISE = 0.5
 
@@ -315,9 +317,20 @@ class _Learning:
         remember = self._remember(choice.penalty, None)
         if len(self.parts) > 1:
             return Phases(*self._by_batches(descent, remember))
-        return Phases(
-            *descent.run(self.start, choice.steps, lambda step, loss, _: remember(step, loss, None))
-        )
+        few = self.waves.amplitudes.nnz <= _CHEAP
+        starts = [self.start, *self._more_starts()] if few else [self.start]
+        found = []
+        for number, start in enumerate(starts):
+            progress.update(number, len(starts), f"penalty {choice.penalty:g}, all items")
+            point = descent.run(start, choice.steps, lambda k, loss, _: remember(k, loss, None))
+            found.append((descent.penalised(self.waves, point)[0], number, point))
+        return Phases(*min(found)[2])
+
+    def _more_starts(self) -> list[Point]:
+        """Where else to start: some descents end where it is not deep."""
+        generator = check_random_state(self.learner.random_state)
+        seeds = generator.randint(2**31 - 1, size=_STARTS - 1)
+        return [start_of(self.cross, int(seed)) for seed in seeds]
 
     def _by_batches(self, descent: Descent, remember: Remember) -> Point:
         """Go down by small steps (Adam), each on another batch of the items."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ class Problem:
     truth: Floats
     sample_weight: Floats
     min_support: int
-    max_features: int | None
+    max_features: Mapping[int, int | None]
 
     def crossed(self, order: int, split: Split, inner_folds: int, seed: int) -> CrossFit:
         """Both parts of a split laid out, with the features that the learning part chooses."""
@@ -77,7 +78,7 @@ class Problem:
         matrix = layout.matrix[items]
         if order > 1:
             chosen = split.learning, self.truth, self.sample_weight
-            keep = layout.strongest(*chosen, self.min_support, self.max_features)
+            keep = layout.strongest(*chosen, self.min_support, self.max_features[order])
             matrix = sparse.csr_array(matrix[:, np.flatnonzero(keep)])
         classes = np.argmax(truth[learning], axis=1)
         fold = np.zeros(len(items), dtype=np.int64)
@@ -166,9 +167,9 @@ class Search:
         start = start_of(cross, self.seed)
         found = []
         for penalty in penalties:
-            watch = _Snapshots(judged, checkpoints)
+            watch = _Snapshots(judged, checkpoints, partial(self.score, split.judged))
             Descent(waves, strength(penalty, cross, waves)).run(start, checkpoints[-1], watch)
-            found.append([self.score(split.judged, np.exp(own)) for own in watch.all()])
+            found.append(watch.all())
         return found
 
     def _parallel(self, tasks: list[Any]) -> list[Any]:
@@ -177,22 +178,33 @@ class Search:
 
 
 class _Snapshots:
-    """Watches a descent: `ln P` of the judged items after some numbers of iterations."""
+    """Watches a descent: scores the judged items at checkpoints, ends it when they get worse."""
 
-    def __init__(self, judged: NDArray[np.bool_], checkpoints: Sequence[int]) -> None:
+    def __init__(
+        self,
+        judged: NDArray[np.bool_],
+        checkpoints: Sequence[int],
+        score: Callable[[Floats], float],
+    ) -> None:
         self.judged = judged
         self.checkpoints = checkpoints
-        self.taken: dict[int, Floats] = {}
-        self.last = np.zeros(0)
+        self.score = score
+        self.scores: list[float] = []
+        self._last = np.zeros((1, len(judged)))
 
-    def __call__(self, step: int, loss: float, log_probabilities: Floats) -> None:
-        self.last = log_probabilities
+    def __call__(self, step: int, loss: float, log_probabilities: Floats) -> bool:
+        self._last = log_probabilities
         if step in self.checkpoints:
-            self.taken[step] = log_probabilities[self.judged]
+            self.scores.append(self._scored())
+        return len(self.scores) > 1 and self.scores[-1] < self.scores[-2]
 
-    def all(self) -> list[Floats]:
+    def _scored(self) -> float:
+        return self.score(np.exp(self._last[:, self.judged]).T)
+
+    def all(self) -> list[float]:
         """One for each checkpoint; a descent that ended early stays where it ended."""
-        return [self.taken.get(step, self.last[self.judged]) for step in self.checkpoints]
+        missing = len(self.checkpoints) - len(self.scores)
+        return [*self.scores, *[self._scored()] * missing] if missing else self.scores
 
 
 def _sharpened(found: list[Floats], truths: list[Floats]) -> list[Floats]:

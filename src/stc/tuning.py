@@ -32,9 +32,11 @@ from stc.search import Candidate, Problem, Search, Split, Trial
 
 # What "auto" tries. Plain settings cost next to nothing; phases are learnt for few.
 _PLAIN = {"power": (1 / 3, 0.5, 1.0), "balance": (0.0, 0.5, 1.0), "entropy": (0.0, 0.5, 1.0, 2.0)}
-_WITH_PHASES = (Hyper(0.5, 1, 0), Hyper(0.5, 0.5, 0), Hyper(0.5, 0, 1), Hyper(0.5, 1, 1))
-_PENALTIES = (16.0, 4.0, 1.0, 0.25)
-_MOST_CONJUNCTIONS = 4000
+_WITH_PHASES = (Hyper(0.5, 1, 0), Hyper(0.5, 0.5, 0), Hyper(0.5, 0, 1))
+# The first is tried with every setting, the others with the best of them.
+_PENALTIES = (1.5, 10.0, 0.25)
+# The most conjunctions to keep, and the most that an item may have on average.
+_MOST_CONJUNCTIONS, _MOST_PER_ITEM = 4000, 200
 _ORDERS, _NGRAMS = (1, 2, 3), (1, 2)
 # Conjunctions of three are tried if the items have no more of them than this, times classes.
 _FEW_TRIPLES = 10_000_000
@@ -42,12 +44,14 @@ _FEW_TRIPLES = 10_000_000
 _MANY_ITEMS = 5000
 # First round of the phases: items to learn from and to judge by, iterations; how many go on.
 _FIRST_ROUND = (4000, 2000, 60)
-_FINALISTS = 3
+_FINALISTS = 2
 # Last round: iterations after which the judged items are looked at, and how many of these suffice.
-_CHECKPOINTS = (60, 100, 150, 220, 300)
+_CHECKPOINTS = (40, 70, 120, 200)
 _ENOUGH_JUDGED = 2000
 # The default score: accuracy less this share of the log-loss, for which no probability is below ...
 _LOSS_SHARE, _LEAST = 0.2, 1e-4
+# Scores from here on cannot be told from the best there is.
+_PERFECT = 0.9999
 
 
 class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -70,8 +74,9 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         probabilities is learnt.
     min_support : int or "auto", default="auto"
         How many items must show a conjunction. "auto": 2, of 5,000 items or more 3.
-    max_features : int or None, default=4000
-        The most conjunctions to keep, the strongest ones.
+    max_features : int, None or "auto", default="auto"
+        The most conjunctions to keep, the strongest ones. "auto": 4,000, and no more than an item
+        has 200 of on average.
     scoring : str or callable, default=None
         As in scikit-learn. None: accuracy, less a fifth of the log-loss to tell equals apart.
     cv : int or splitter, default=5
@@ -116,7 +121,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "min_support": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_features": [Interval(Integral, 0, None, closed="left"), None],
+        "max_features": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left"), None],
         "scoring": [str, callable, None],
         "cv": ["cv_object"],
         "n_jobs": [Integral, None],
@@ -134,7 +139,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         ngrams: Any = "auto",
         phases: Any = "auto",
         min_support: Any = "auto",
-        max_features: int | None = _MOST_CONJUNCTIONS,
+        max_features: Any = "auto",
         scoring: Any = None,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -277,8 +282,17 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
             support = self.min_support
         layouts = {n: Layout.of(own.observed) for n, own in batches.items()}
         weight = np.array(batch.sample_weight)
-        problem = Problem(layouts, truth[:, used], weight, support, self.max_features)
-        return problem, values[order][used]
+        truth = truth[:, used]
+        most = {n: self._most(own, truth, weight, support) for n, own in layouts.items()}
+        return Problem(layouts, truth, weight, support, most), values[order][used]
+
+    def _most(self, layout: Layout, truth: Floats, weight: Floats, min_support: int) -> int | None:
+        """The most conjunctions to keep."""
+        if self.max_features != "auto":
+            most: int | None = self.max_features
+            return most
+        affordable = layout.affordable(truth, weight, min_support, _MOST_PER_ITEM)
+        return min(_MOST_CONJUNCTIONS, affordable)
 
     def _splits(self, problem: Problem, seed: int) -> list[Split]:
         classes = np.argmax(problem.truth, axis=1)
@@ -319,19 +333,37 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         plain = [penalty for penalty in penalties if penalty is None or np.isinf(penalty)]
         strengths = [float(p) for p in penalties if p is not None and np.isfinite(p)]
         auto = isinstance(self.phases, str)
+        whole = len(splits)
         if auto:
             judged = len(splits[0].judged)
             splits = splits[: int(np.clip(np.ceil(_ENOUGH_JUDGED / judged), 1, len(splits)))]
         hypers = self._hypers(_PLAIN)
         search.plain([Candidate(*own) for own in product(orders, hypers, plain)], splits)
+        best = max(trial.mean for trial in search.trials)
+        if auto and len(splits) == whole and best >= _PERFECT:
+            return  # nothing is left to be better at
         candidates = [Candidate(*own) for own in product(orders, self._phased(), strengths)]
         if auto:
-            first = _first_round(splits, seed)
-            tried = search.phases(candidates, first, _FIRST_ROUND[2:], stage=1)
-            tried.sort(key=lambda trial: -trial.mean)
-            candidates = [trial.candidate for trial in tried[:_FINALISTS]]
+            candidates = self._first_round(search, orders, _first_splits(splits, seed))
         if candidates:
             search.phases(candidates, splits, _CHECKPOINTS, stage=2)
+
+    def _first_round(
+        self, search: Search, orders: Sequence[int], splits: Sequence[Split]
+    ) -> list[Candidate]:
+        """The candidates that do best on few items with few iterations."""
+        steps = _FIRST_ROUND[2:]
+        middle, *others = _PENALTIES
+        first = [Candidate(*own, middle) for own in product(orders, self._phased())]
+        tried = search.phases(first, splits, steps, stage=1)
+        more = []
+        for order in orders:
+            own = [trial for trial in tried if trial.candidate.order == order]
+            best = max(own, key=lambda trial: trial.mean).candidate
+            more += [best._replace(penalty=penalty) for penalty in others]
+        tried += search.phases(more, splits, steps, stage=1)
+        tried.sort(key=lambda trial: -trial.mean)
+        return [trial.candidate for trial in tried[:_FINALISTS]]
 
     def _hypers(self, auto: dict[str, tuple[float, ...]]) -> list[Hyper]:
         grids = [_grid(getattr(self, name), auto[name]) for name in ("power", "balance", "entropy")]
@@ -360,7 +392,8 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
             )
         chosen = {**hyper._asdict(), "phases": phases}
         if order > 1:
-            chosen |= {"min_support": problem.min_support, "max_features": problem.max_features}
+            most = problem.max_features[order]
+            chosen |= {"min_support": problem.min_support, "max_features": most}
         return chosen | {"ngrams" if documents else "interactions": order}
 
     # --- predicting -------------------------------------------------------------------------
@@ -516,7 +549,7 @@ def _accuracy_less_loss(P: Floats, truth: Floats, weight: Floats) -> float:
     return float(np.average(right - _LOSS_SHARE * loss, weights=weight))
 
 
-def _first_round(splits: Sequence[Split], seed: int) -> list[Split]:
+def _first_splits(splits: Sequence[Split], seed: int) -> list[Split]:
     """Few items of one split, or of two if these are small."""
     generator = check_random_state(seed)
     learn, judge, _ = _FIRST_ROUND

@@ -22,7 +22,7 @@ _LEAST = 1e-15
 
 
 class Slope(NamedTuple):
-    """A loss, its derivatives, and the `ln P_ni` it comes from."""
+    """A loss, its derivatives, and the `ln P_in` it comes from."""
 
     loss: float
     angles: Floats
@@ -39,12 +39,14 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Waves:
-    """Items as sums of amplitudes, `Z_ni = sum_e A_(ni)e e^{-i phi_e}`, e an entry of the corpus.
+    """Items as sums of amplitudes, `Z_in = sum_e A_(in)e e^{-i phi_e}`, e an entry of the corpus.
+
+    Tables are classes x items here: sums over few classes are fastest across rows.
 
     Attributes
     ----------
     amplitudes
-        A: a row per item and class, a column per entry; `W_ij x_j^p`, where the weights of an item
+        A: a row per class and item, a column per entry; `W_ij x_j^p`, where the weights of an item
         come from a corpus that does not hold it.
     truth
         The target of each item, as shares of the classes.
@@ -70,12 +72,12 @@ class Waves:
         sample_weight: Floats,
         exponent: float,
     ) -> Waves:
-        """Lay out amplitudes, given the row (item x class) and the entry of each."""
+        """Lay out amplitudes, given the row (class x item) and the entry of each."""
         kept = np.flatnonzero(data)
         amplitudes = data[kept].astype(np.float32)
         table = sparse.csr_array((amplitudes, (places[kept], entries[kept])), shape=shape)
         sums = np.asarray(table.sum(axis=1)).reshape(truth.shape)
-        known = ((sums > 0) & (truth > 0)).any(axis=1)
+        known = ((sums > 0) & (truth > 0)).any(axis=0)
         return cls(table, truth, np.where(known, sample_weight, 0.0), exponent)
 
     @cached_property
@@ -100,43 +102,42 @@ class Waves:
         return replace(self, weight=np.where(left_out, 0.0, self.weight))
 
     def _sums(self, angles: Floats) -> tuple[Floats, Floats]:
-        """Real and imaginary part of `Z_ni`."""
+        """Real and imaginary part of `Z_in`."""
         turns = np.column_stack([np.cos(angles), -np.sin(angles)]).astype(np.float32)
         Z = np.asarray(self.amplitudes @ turns, dtype=np.float64)
         return Z[:, 0].reshape(self.truth.shape), Z[:, 1].reshape(self.truth.shape)
 
     def _logarithms(self, squares: Floats) -> Floats:
-        """`ln |Z_ni|` from its square, of the faintest as if a little stronger."""
-        highest = squares.max(axis=1, keepdims=True)
+        """`ln |Z_in|` from its square, of the faintest as if a little stronger."""
+        highest = squares.max(axis=0)
         floor = np.where(highest > 0, highest, 1.0) * _FAINT**2
         return 0.5 * np.log(np.maximum(squares, floor))
 
     def logarithms(self, angles: Floats) -> Floats:
-        """`ln |Z_ni|`."""
+        """`ln |Z_in|`."""
         real, imaginary = self._sums(angles)
         return self._logarithms(real**2 + imaginary**2)
 
     def softmax(self, logarithms: Floats, sharpness: float) -> Floats:
-        """`ln P_ni`, `P_ni = |Z_ni|^tau / sum_k |Z_nk|^tau` with `tau = sharpness / p`."""
+        """`ln P_in`, `P_in = |Z_in|^tau / sum_k |Z_kn|^tau` with `tau = sharpness / p`."""
         S = sharpness * self.exponent * logarithms
-        S -= S.max(axis=1, keepdims=True)
-        S -= np.log(np.exp(S).sum(axis=1, keepdims=True))
+        S -= S.max(axis=0)
+        S -= np.log(np.exp(S).sum(axis=0))
         return S
 
     def judgement(self, log_P: Floats) -> Judgement:
         """Log-loss and accuracy of the items."""
         total = max(float(self.weight.sum()), np.finfo(np.float64).tiny)
         clipped = np.maximum(log_P, np.log(_LEAST))
-        loss = -float((self.truth * clipped).sum(axis=1) @ self.weight) / total
-        every = np.arange(len(log_P))
-        right = self.truth[every, np.argmax(log_P, axis=1)]
+        loss = -float((self.truth * clipped).sum(axis=0) @ self.weight) / total
+        right = self.truth[np.argmax(log_P, axis=0), np.arange(log_P.shape[1])]
         return Judgement(loss, float(right @ self.weight) / total)
 
     def slope(self, angles: Floats, sharpness: float) -> Slope:
         """Mean cross-entropy, its derivative by each angle and by the sharpness.
 
         With `L = ln |Z|`, `R = P - Y`: the derivative by tau is `sum R L`, that by an angle `tau
-        sum_ni R_ni A_(ni)e imag(conj(Z_ni) e^{-i phi_e}) / |Z_ni|^2`.
+        sum_in R_in A_(in)e imag(conj(Z_in) e^{-i phi_e}) / |Z_in|^2`.
         """
         real, imaginary = self._sums(angles)
         squares = real**2 + imaginary**2
@@ -144,8 +145,8 @@ class Waves:
         tau = sharpness * self.exponent
         log_P = self.softmax(L, sharpness)
         share = self.weight / max(float(self.weight.sum()), np.finfo(np.float64).tiny)
-        R = (np.exp(log_P) - self.truth) * share[:, None]
-        loss = -float((self.truth * log_P).sum(axis=1) @ share)
+        R = (np.exp(log_P) - self.truth) * share
+        loss = -float((self.truth * log_P).sum(axis=0) @ share)
         bent = tau * R / np.where(squares > 0, squares, 1.0)
         both = np.column_stack([(bent * real).ravel(), (bent * imaginary).ravel()])
         Q = np.asarray(self.amplitudes.T @ both.astype(np.float32), dtype=np.float64)
