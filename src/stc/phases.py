@@ -66,7 +66,7 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
     validation : int, default=3
         How many of these choose penalty and iterations. 0: none, the first penalty is used with
         all iterations.
-    max_amplitudes : int, default=30_000_000
+    max_amplitudes : int, default=60_000_000
         Beyond this many (item, value, class) triples, learn by mini-batches of them.
     time_limit : float, default=None
         Seconds after which no new descent is begun.
@@ -105,7 +105,7 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         max_iter: int = 200,
         folds: int = 10,
         validation: int = 3,
-        max_amplitudes: int = 30_000_000,
+        max_amplitudes: int = 60_000_000,
         time_limit: float | None = None,
         random_state: Any = 0,
         progress: bool | None = None,

@@ -117,6 +117,8 @@ def scales_of(observed: Observations, continuous: Any, ordinal: Any) -> dict[str
     if continuous is None and ordinal is None:
         return {}
     if observed.kind != "table":
+        if ordinal is None and isinstance(continuous, str):
+            return {}  # nothing here is a column of floats
         raise ValueError(f"continuous and ordinal need attributes, and {observed.kind} have none")
     columns = {str(column.attribute): column for column in observed.columns}
     scales: dict[str, Scale] = {}

@@ -68,6 +68,7 @@ class Problem:
     sample_weight: Floats
     min_support: int
     max_features: Mapping[int, int | None]
+    documents: bool = False
 
     def crossed(self, order: int, split: Split, inner_folds: int, seed: int) -> CrossFit:
         """Both parts of a split laid out, with the features that the learning part chooses."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from numbers import Integral
@@ -33,8 +33,15 @@ from stc.search import Candidate, Problem, Search, Split, Trial
 # What "auto" tries. Plain settings cost next to nothing; phases are learnt for few.
 _PLAIN = {"power": (1 / 3, 0.5, 1.0), "balance": (0.0, 0.5, 1.0), "entropy": (0.0, 0.5, 1.0, 2.0)}
 _WITH_PHASES = (Hyper(0.5, 1, 0), Hyper(0.5, 0.5, 0), Hyper(0.5, 0, 1))
+_WITH_PHASES_IN_TEXT = (
+    Hyper(0.5, 1, 1),
+    Hyper(0.5, 0.5, 0.5),
+    Hyper(0.5, 0.5, 0),
+    Hyper(1 / 3, 1, 1),
+)
 # The first is tried with every setting, the others with the best of them.
 _PENALTIES = (1.5, 10.0, 0.25)
+_PENALTIES_IN_TEXT = (5.0, 15.0, 1.0)
 # The most conjunctions to keep, and the most that an item may have on average.
 _MOST_CONJUNCTIONS, _MOST_PER_ITEM = 4000, 200
 _ORDERS, _NGRAMS = (1, 2, 3), (1, 2)
@@ -44,7 +51,7 @@ _FEW_TRIPLES = 10_000_000
 _MANY_ITEMS = 5000
 # First round of the phases: items to learn from and to judge by, iterations; how many go on.
 _FIRST_ROUND = (4000, 2000, 60)
-_FINALISTS = 2
+_PROMISING, _FINALISTS = 3, 2
 # Last round: iterations after which the judged items are looked at, and how many of these suffice.
 _CHECKPOINTS = (40, 70, 120, 200)
 _ENOUGH_JUDGED = 2000
@@ -204,8 +211,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         search = Search(problem, scorer, seed, self.n_jobs, self.progress)
         self._tried(search, splits, seed)
         best = max((t for t in search.trials if t.stage == 2), key=lambda trial: trial.mean)
-        documents = next(iter(batches.values())).observed.kind == "documents"
-        chosen = [self._chosen(trial, problem, documents, seed) for trial in search.trials]
+        chosen = [self._chosen(trial, problem, seed) for trial in search.trials]
         place = search.trials.index(best)
         estimator = SparseTensorClassifier(**self._common(), **chosen[place])
         self.best_estimator_ = estimator.fit(X, y, sample_weight)
@@ -283,16 +289,20 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         layouts = {n: Layout.of(own.observed) for n, own in batches.items()}
         weight = np.array(batch.sample_weight)
         truth = truth[:, used]
-        most = {n: self._most(own, truth, weight, support) for n, own in layouts.items()}
-        return Problem(layouts, truth, weight, support, most), values[order][used]
+        documents = batch.observed.kind == "documents"
+        limits = truth, weight, support, documents
+        most = {n: self._most(own, *limits) for n, own in layouts.items()}
+        return Problem(layouts, truth, weight, support, most, documents), values[order][used]
 
-    def _most(self, layout: Layout, truth: Floats, weight: Floats, min_support: int) -> int | None:
+    def _most(
+        self, layout: Layout, truth: Floats, weight: Floats, min_support: int, documents: bool
+    ) -> int | None:
         """The most conjunctions to keep."""
         if self.max_features != "auto":
             most: int | None = self.max_features
             return most
         affordable = layout.affordable(truth, weight, min_support, _MOST_PER_ITEM)
-        return min(_MOST_CONJUNCTIONS, affordable)
+        return affordable if documents else min(_MOST_CONJUNCTIONS, affordable)
 
     def _splits(self, problem: Problem, seed: int) -> list[Split]:
         classes = np.argmax(problem.truth, axis=1)
@@ -342,25 +352,29 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         best = max(trial.mean for trial in search.trials)
         if auto and len(splits) == whole and best >= _PERFECT:
             return  # nothing is left to be better at
-        candidates = [Candidate(*own) for own in product(orders, self._phased(), strengths)]
+        hypers = self._phased(search.problem.documents)
+        candidates = [Candidate(*own) for own in product(orders, hypers, strengths)]
         if auto:
-            candidates = self._first_round(search, orders, _first_splits(splits, seed))
+            few = _first_splits(splits, seed)
+            candidates = self._first_round(search, product(orders, hypers), few)
         if candidates:
             search.phases(candidates, splits, _CHECKPOINTS, stage=2)
 
+    @staticmethod
     def _first_round(
-        self, search: Search, orders: Sequence[int], splits: Sequence[Split]
+        search: Search, settings: Iterable[tuple[int, Hyper]], splits: Sequence[Split]
     ) -> list[Candidate]:
         """The candidates that do best on few items with few iterations."""
         steps = _FIRST_ROUND[2:]
-        middle, *others = _PENALTIES
-        first = [Candidate(*own, middle) for own in product(orders, self._phased())]
+        text = search.problem.documents
+        middle, *others = _PENALTIES_IN_TEXT if text else _PENALTIES
+        first = [Candidate(*own, middle) for own in settings]
         tried = search.phases(first, splits, steps, stage=1)
-        more = []
-        for order in orders:
-            own = [trial for trial in tried if trial.candidate.order == order]
-            best = max(own, key=lambda trial: trial.mean).candidate
-            more += [best._replace(penalty=penalty) for penalty in others]
+        promising = sorted(tried, key=lambda trial: -trial.mean)[:_PROMISING]
+        more = [
+            trial.candidate._replace(penalty=penalty)
+            for trial, penalty in product(promising, others)
+        ]
         tried += search.phases(more, splits, steps, stage=1)
         tried.sort(key=lambda trial: -trial.mean)
         return [trial.candidate for trial in tried[:_FINALISTS]]
@@ -372,17 +386,17 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
             SparseTensorClassifier(*hyper)._validate_params()
         return hypers
 
-    def _phased(self) -> list[Hyper]:
+    def _phased(self, documents: bool) -> list[Hyper]:
         """The settings for which phases are learnt."""
         given = {n: getattr(self, n) for n in ("power", "balance", "entropy")}
         if not isinstance(self.phases, str):
             return self._hypers(_PLAIN)
         if all(isinstance(own, str) for own in given.values()):
-            return list(_WITH_PHASES)
+            return list(_WITH_PHASES_IN_TEXT if documents else _WITH_PHASES)
         few = {"power": (0.5,), "balance": (0.5, 1.0), "entropy": (0.0, 1.0)}
         return self._hypers(few)
 
-    def _chosen(self, trial: Trial, problem: Problem, documents: bool, seed: int) -> dict[str, Any]:
+    def _chosen(self, trial: Trial, problem: Problem, seed: int) -> dict[str, Any]:
         """The parameters of a SparseTensorClassifier for a trial."""
         order, hyper, penalty = trial.candidate
         phases = None
@@ -394,7 +408,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         if order > 1:
             most = problem.max_features[order]
             chosen |= {"min_support": problem.min_support, "max_features": most}
-        return chosen | {"ngrams" if documents else "interactions": order}
+        return chosen | {"ngrams" if problem.documents else "interactions": order}
 
     # --- predicting -------------------------------------------------------------------------
 
