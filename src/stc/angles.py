@@ -64,7 +64,10 @@ def _read_class(model: Model, by_attribute: Any, angles: Floats) -> None:
 
 def _place(model: Model, attribute: Attribute, value: Value) -> int | None:
     if model.vocabulary.index:
-        return model.vocabulary.index.get(attribute, {}).get(value)
+        where = (
+            () if attribute is None and isinstance(value, tuple) else attribute
+        )  # words in a row
+        return model.vocabulary.index.get(where, {}).get(value)
     number = str(value).removeprefix("x")
     return int(number) if number.isdigit() and int(number) < model.vocabulary.size else None
 

@@ -108,7 +108,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Up to how many neighbouring words of a document are features together.
     continuous : "auto", list of str, or dict name -> knots, default=None
         Columns of numbers. A number is part of two neighbouring intervals; knots are quantiles of
-        the first batch (10 of them, or as many as the dict says), or those given. "auto": columns
+        the first batch (20 of them, or as many as the dict says), or those given. "auto": columns
         of floats with more than 20 distinct values.
     ordinal : dict name -> list of values, default=None
         Columns whose values have an order, lowest first: half of a value's weight is its
@@ -137,6 +137,10 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         The value of each state that was tried in learning the policy.
     label_threshold_ : ndarray
         The threshold of each label.
+    phase_history_ : polars.DataFrame
+        Each step of learning the phases: penalty, fold held out, loss, held-out loss and accuracy.
+    sharpness_ : float
+        What the exponent 1/p of the probabilities is multiplied by.
     n_features_in_ : int
         Number of attributes (columns, or keys of the records) learnt from.
     feature_names_in_ : ndarray of str
@@ -707,6 +711,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._learnt.history
 
     @property
+    def sharpness_(self) -> float:
+        """What the exponent 1/p of the probabilities is multiplied by; 1 unless it was learnt."""
+        phases = self._known().phases.get(self._active_policy(self._learnt.model)[0])
+        return 1.0 if phases is None else phases.sharpness
+
+    @property
     def label_threshold_(self) -> NDArray[np.float64]:
         """How probable each label must be, beside the most probable one, to be predicted."""
         model = self._known()
@@ -788,7 +798,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _interactions(self, batch: Batch, dimensions: Dimensions) -> Interactions:
         """The conjunctions that are features, chosen by the first batch."""
-        made = Interactions(self.interactions)
+        made = Interactions(self.interactions, ngrams=self.ngrams)
         if self.interactions > 1 and batch.observed.kind != "table":
             raise ValueError(
                 f"interactions={self.interactions} needs attributes, and {batch.observed.kind} "
@@ -835,11 +845,13 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"cannot go on with dimensions={self.dimensions!r}: set it back, or fit again"
             )
         self._active_policy(model)
-        if self.interactions != model.interactions.order:
-            raise ValueError(
-                f"the model was learnt with interactions={model.interactions.order}; it cannot go "
-                f"on with interactions={self.interactions}: set it back, or fit again"
-            )
+        learnt = {"interactions": model.interactions.order, "ngrams": model.interactions.ngrams}
+        for name, value in learnt.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"the model was learnt with {name}={value}; it cannot go on with "
+                    f"{name}={getattr(self, name)}: set it back, or fit again"
+                )
 
     def _learn(self, before: Learnt, batch: Batch, learner: PhaseLearner | None = None) -> None:
         """Learn a batch (and its phases, with a learner), and become what comes of it."""

@@ -30,10 +30,13 @@ class Interactions:
         The most attributes in a conjunction; 1: none.
     chosen
         Those that were selected when the first batch was learnt; None: all there are.
+    ngrams
+        The most neighbouring words of a document that are a feature together; 1: single words.
     """
 
     order: int = 1
     chosen: Chosen | None = None
+    ngrams: int = 1
 
     def applied(self, observed: Observations) -> Observations:
         """The items with their conjunctions."""

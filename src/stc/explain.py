@@ -135,7 +135,7 @@ def _shared_waves(contributions: pl.DataFrame) -> pl.DataFrame:
     sums = (amount * angle.sin()).sum(), (amount * angle.cos()).sum()
     direction = pl.arctan2(*(own.over("item") for own in sums))
     size = (sums[0].over("item") ** 2 + sums[1].over("item") ** 2).sqrt()
-    relative = (angle - direction + np.pi) % (2 * np.pi) - np.pi
+    relative = np.pi - (np.pi - angle + direction) % (2 * np.pi)
     return contributions.with_columns(
         phase=relative, share=amount * (angle - direction).cos() / size
     )

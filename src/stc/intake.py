@@ -19,7 +19,7 @@ from stc.encode import (
 )
 from stc.model import Model
 from stc.observations import Observations
-from stc.scales import Scale, scaled, scales_of
+from stc.scales import Scale, refuse_beyond, scaled, scales_of
 from stc.schema import Schema
 from stc.targets import Target
 
@@ -64,6 +64,7 @@ class Intake:
         target = self.target(X, y, model)
         observed = self._observe(X, model)
         scales = model.scales if model else scales_of(observed, self.continuous, self.ordinal)
+        refuse_beyond(observed, scales)
         if target.column.n_items != observed.n_items:
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: "
@@ -101,7 +102,10 @@ class Intake:
             X, _ = split_targets(X, self.targets, needed=False)
         names = () if model is None else model.schema.names
         counts = model is not None and model.schema.kind == "counts"
-        observed = encode(X, **self.reading, names=names, counts=counts)
+        reading = dict(self.reading)
+        if model is not None:
+            reading["ngrams"] = model.interactions.ngrams
+        observed = encode(X, **reading, names=names, counts=counts)
         if model is None:
             return observed
         schema = model.schema

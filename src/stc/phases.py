@@ -33,8 +33,9 @@ Remember = Callable[[int, float, Judgement | None], None]
 _START = 0.1
 # How far ln(sharpness) may go.
 _SHARPEST = 6.0
-# A line of descent ends when so many steps have not lowered the loss of the items left out.
-_PATIENCE = 12
+# A descent ends when so many steps have not lowered the loss of the items left out; not too soon,
+# for it may take many to leave the start.
+_PATIENCE, _SOON = 15, 40
 # Steps of one descent by mini-batches, their size, and how they remember.
 _STEPS, _STEP, _MEMORY = 300, 0.03, (0.9, 0.999)
 _TINY = 1e-12
@@ -63,7 +64,7 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         The most iterations of a descent.
     folds : int, default=10
         Parts of the items that are left out of the weights together.
-    validation : int, default=3
+    validation : int, default=5
         How many of these choose penalty and iterations. 0: none, the first penalty is used with
         all iterations.
     max_amplitudes : int, default=60_000_000
@@ -104,7 +105,7 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         *,
         max_iter: int = 200,
         folds: int = 10,
-        validation: int = 3,
+        validation: int = 5,
         max_amplitudes: int = 60_000_000,
         time_limit: float | None = None,
         random_state: Any = 0,
@@ -225,6 +226,7 @@ class Choice(NamedTuple):
     penalty: float | None
     steps: int
     judgement: Judgement
+    without: Judgement
 
 
 def learn_phases(
@@ -251,43 +253,46 @@ class _Learning:
         self.began = time.monotonic()
 
     def run(self) -> tuple[Phases | None, pl.DataFrame]:
-        zero = np.zeros(self.cross.mass.nnz)
-        plain = self.waves.softmax(self.waves.logarithms(zero), 1.0)
         with Progress("learning the phases", self.learner.progress) as progress:
-            choice = self._chosen(plain, progress) if self.learner.validation else self._given()
+            choice = self._chosen(progress) if self.learner.validation else self._given()
             found = self._final(choice, progress)
-        self._log(choice, self.waves.judgement(plain))
+        _log(choice, found)
         return found, pl.DataFrame(self.history, schema=_HISTORY)
 
     def _given(self) -> Choice:
         """What the options say, without a look at items held out."""
         penalty = next(iter(self.learner.penalties), np.inf)
         nothing = Judgement(np.nan, np.nan)
-        return Choice(None if np.isinf(penalty) else penalty, self.learner.max_iter, nothing)
+        finite = None if np.isinf(penalty) else penalty
+        return Choice(finite, self.learner.max_iter, nothing, nothing)
 
-    def _chosen(self, plain: Floats, progress: Progress) -> Choice:
+    def _chosen(self, progress: Progress) -> Choice:
         """Penalty and steps with the lowest held-out loss that cost no accuracy."""
         folds = [k for k in range(self.learner.validation) if (self.fold == k).any()]
         watched = self.waves.without(~np.isin(self.fold, folds))
-        without = watched.judgement(plain)
+        without = self._sharpened(watched)
         count = max(int(np.count_nonzero(watched.weight)), 1)
         noise = _NOISE * np.sqrt(without.accuracy * (1 - without.accuracy) / count)
-        best = Choice(None, 0, without)
+        best = Choice(None, 0, without, without)
         for number, penalty in enumerate(self.learner.penalties):
             if self._late() or not watched.weight.any():
                 break
             progress.update(number, len(self.learner.penalties) + 1, f"penalty {penalty:g}")
             allowed = [
-                Choice(penalty, step + 1, own)
+                Choice(penalty, step + 1, own, without)
                 for step, own in enumerate(self._curve(penalty, folds))
                 if own.accuracy >= without.accuracy - noise
             ]
             found = min(allowed, key=lambda choice: choice.judgement.loss, default=best)
             if found.judgement.loss < best.judgement.loss:
                 best = found
-            elif best.penalty is not None:
-                break  # weaker penalties only do worse from here
         return best
+
+    @staticmethod
+    def _sharpened(waves: Waves) -> Judgement:
+        """Judgement without phases but with the best sharpness, which phases have to beat."""
+        logarithms = waves.logarithms(np.zeros(waves.amplitudes.shape[1]))
+        return waves.judgement(waves.softmax(logarithms, best_sharpness(waves)))
 
     def _curve(self, penalty: float, folds: list[int]) -> list[Judgement]:
         """Judgement of the held-out items after each step, over all validation folds."""
@@ -314,7 +319,7 @@ class _Learning:
             return None if sharpness == 1.0 else Phases(zero, sharpness)
         progress.update(number, number + 1, f"penalty {choice.penalty:g}, all items")
         descent = Descent(self.waves, strength(choice.penalty, self.cross, self.waves))
-        remember = self._remember(choice.penalty, None)
+        remember = self._remember(choice.penalty, None, 0)
         if len(self.parts) > 1:
             return Phases(*self._by_batches(descent, remember))
         few = self.waves.amplitudes.nnz <= _CHEAP
@@ -322,7 +327,8 @@ class _Learning:
         found = []
         for number, start in enumerate(starts):
             progress.update(number, len(starts), f"penalty {choice.penalty:g}, all items")
-            point = descent.run(start, choice.steps, lambda k, loss, _: remember(k, loss, None))
+            remember = self._remember(choice.penalty, None, number)
+            point = descent.run(start, choice.steps, _written(remember))
             found.append((descent.penalised(self.waves, point)[0], number, point))
         return Phases(*min(found)[2])
 
@@ -355,41 +361,56 @@ class _Learning:
         limit = self.learner.time_limit
         return limit is not None and time.monotonic() - self.began >= limit
 
-    def _remember(self, penalty: float, fold: int | None) -> Remember:
+    def _remember(self, penalty: float, fold: int | None, start: int = 0) -> Remember:
         """What writes the steps of a descent into the history."""
 
         def remember(step: int, loss: float, held_out: Judgement | None) -> None:
-            row = {"penalty": penalty, "fold": fold, "iteration": step, "loss": loss}
+            row = {"penalty": penalty, "fold": fold, "start": start, "iteration": step}
+            row["loss"] = loss
             if held_out is not None:
                 row |= {"held_out_loss": held_out.loss, "held_out_accuracy": held_out.accuracy}
             self.history.append(row)
 
         return remember
 
-    def _log(self, choice: Choice, plain: Judgement) -> None:
-        if choice.penalty is None:
-            log.info("phases: none were better than none (log-loss %.4f)", plain.loss)
-            return
-        log.info(
-            "phases: penalty %g, %d iterations; held-out log-loss %.4f (plain %.4f), "
-            "accuracy %.4f (plain %.4f)",
-            choice.penalty,
-            choice.steps,
-            choice.judgement.loss,
-            plain.loss,
-            choice.judgement.accuracy,
-            plain.accuracy,
-        )
+
+def _log(choice: Choice, found: Phases | None) -> None:
+    """Say in a line what was learnt."""
+    sharpness = 1.0 if found is None else found.sharpness
+    if choice.penalty is None:
+        log.info("phases: none are better than none; sharpness %.3g", sharpness)
+        return
+    log.info(
+        "phases: penalty %g, %d iterations, sharpness %.3g; held-out log-loss %.4f (%.4f without), "
+        "accuracy %.4f (%.4f without)",
+        choice.penalty,
+        choice.steps,
+        sharpness,
+        choice.judgement.loss,
+        choice.without.loss,
+        choice.judgement.accuracy,
+        choice.without.accuracy,
+    )
 
 
 _HISTORY = {
     "penalty": pl.Float64,
     "fold": pl.Int64,
+    "start": pl.Int64,
     "iteration": pl.Int64,
     "loss": pl.Float64,
     "held_out_loss": pl.Float64,
     "held_out_accuracy": pl.Float64,
 }
+
+
+def _written(remember: Remember) -> Watch:
+    """What writes down the steps of a descent, and no more."""
+
+    def watch(step: int, loss: float, log_probabilities: Floats) -> None:
+        remember(step, loss, None)
+
+    return watch
 
 
 class _Curve:
@@ -405,7 +426,7 @@ class _Curve:
         self.remember(step, loss, judgement)
         self.judgements.append(judgement)
         losses = [own.loss for own in self.judgements]
-        return len(losses) > _PATIENCE and min(losses[-_PATIENCE:]) > min(losses)
+        return len(losses) > _SOON and min(losses[-_PATIENCE:]) > min(losses)
 
 
 def _at(curve: list[Judgement], step: int) -> Judgement:
@@ -418,5 +439,5 @@ def _mean(judgements: list[Judgement], weights: list[float]) -> Judgement:
 
 
 def _wrapped(angles: Floats) -> Floats:
-    """The same directions as angles from -pi to pi."""
-    return np.asarray((angles + np.pi) % (2 * np.pi) - np.pi)
+    """The same directions as angles above -pi, up to pi."""
+    return np.asarray(np.pi - (np.pi - angles) % (2 * np.pi))

@@ -19,7 +19,7 @@ from stc.values import canonical
 Floats = NDArray[np.float64]
 
 # Knots of a number, unless the caller says how many.
-_KNOTS = 10
+_KNOTS = 20
 # A float column with more distinct values than this is one of numbers, for "auto".
 _MANY_VALUES = 20
 # How many digits to write: as few as tell the bounds of intervals apart.
@@ -60,7 +60,9 @@ class Knots:
             return ("any",)
         middles = [(a + b) / 2 for a, b in pairwise(self.knots)]
         written = map(partial(_written, middles), _DIGITS)
-        bounds = next(own for own in written if len(set(own)) == len(own))
+        bounds = next((own for own in written if len(set(own)) == len(own)), None)
+        if bounds is None:  # there is no number between some of them
+            return tuple(f"near {knot!r}" for knot in self.knots)
         inner = [f"{a} to {b}" for a, b in pairwise(bounds)]
         return (f"below {bounds[0]}", *inner, f"above {bounds[-1]}")
 
@@ -133,6 +135,23 @@ def scales_of(observed: Observations, continuous: Any, ordinal: Any) -> dict[str
     return scales
 
 
+def refuse_beyond(observed: Observations, scales: Mapping[str, Scale]) -> None:
+    """Refuse to learn values that are not in the order of their attribute."""
+    for column in observed.columns:
+        scale = scales.get(str(column.attribute))
+        if not isinstance(scale, Ranks):
+            continue
+        items, codes, _ = column.entries()
+        values: Any = column.values
+        known = np.array([value is None or value in scale.order for value in values], dtype=bool)
+        if not known[codes].all():
+            first = int(np.flatnonzero(~known[codes])[0])
+            raise ValueError(
+                f"column {column.attribute!r}, item {items[first]}: {values[codes[first]]!r} is "
+                "not in the order that ordinal gives it; add it, or take the column out of ordinal"
+            )
+
+
 def scaled(observed: Observations, scales: Mapping[str, Scale]) -> Observations:
     """The items with the values of these attributes spread over the categories of their scale."""
     if not scales:
@@ -187,15 +206,6 @@ def _ranks(column: Column, given: Any) -> Ranks:
     order = tuple(canonical(value) or "" for value in given)
     if len(set(order)) < len(order) or not order:
         raise ValueError(f"ordinal, {where}: give each value once, lowest first")
-    items, codes, _ = column.entries()
-    values: Any = column.values
-    known = np.array([value is None or value in order for value in values], dtype=bool)
-    if not known[codes].all():
-        first = int(np.flatnonzero(~known[codes])[0])
-        raise ValueError(
-            f"{where}, item {items[first]}: {values[codes[first]]!r} is not in the order that "
-            "ordinal gives it; add it, or take the column out of ordinal"
-        )
     return Ranks(order)
 
 

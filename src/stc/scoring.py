@@ -25,6 +25,9 @@ _DENSE_CELLS = 1 << 26
 # Entries, and scores, of one block.
 _BLOCK_ENTRIES = 1 << 19
 _BLOCK_SCORES = 1 << 21
+# Where the highest score is below this share of the contributions, some may have cancelled; they
+# have where it is below the other one.
+_SUSPICIOUS, _CANCELLED = 1e-9, 1e-14
 # Scores below this are near the smallest double and have lost their digits.
 _VANISHING = 1e-290
 
@@ -88,6 +91,8 @@ class Scorer:
             U = formulas.scores(sparse.csr_array((xp, features, offsets), shape=shape), self._table)
             if x is not None or not self._within_range:
                 self._rescue(U, (x, features, offsets), theta)
+            if U.size and (theta is not None or self._angles is not None):
+                self._cancel(U, xp, features, offsets)
             return function(U)
 
         parts = threaded(one, _bounds(observed, self._table.shape[1]))
@@ -109,6 +114,20 @@ class Scorer:
             log_xp = np.zeros(log_W.shape[0]) if x is None else self.power * np.log(x[own])
             angles = self._turns(features[own], None if theta is None else theta[own])
             U[item] = formulas.scores_by_logarithms(log_W, log_xp, angles)
+
+    def _cancel(
+        self, U: Floats, xp: NDArray[Any], features: NDArray[Any], offsets: NDArray[Any]
+    ) -> None:
+        """Set to 0 the scores that rounding has left where contributions cancel each other."""
+        table = self._table
+        highest = np.abs(table).max(axis=1)
+        largest = np.asarray(highest.toarray()).ravel() if sparse.issparse(highest) else highest
+        most = sum_by_item(np.abs(xp) * largest[features], offsets)
+        for item in np.flatnonzero(U.max(axis=1) < _SUSPICIOUS * most):
+            own = slice(offsets[item], offsets[item + 1])
+            amounts = np.abs(table[features[own]])
+            sums = np.asarray(np.abs(xp[own]) @ amounts).ravel()
+            U[item, U[item] <= _CANCELLED * sums] = 0.0
 
     def _turns(self, features: NDArray[Any], theta: Floats | None) -> Floats | None:
         """`theta_j - phi_ij` of the entries of these features."""

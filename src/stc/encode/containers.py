@@ -19,7 +19,7 @@ from stc.encode.cells import (
     column_of_cells,
     column_of_series,
 )
-from stc.encode.documents import Tokenizer, columns_of_documents
+from stc.encode.documents import Tokenizer, column_of_rows, columns_of_documents
 from stc.encode.pandas import Reader, is_pandas, pandas_reader, strings_of
 from stc.observations import Column, Missing, Observations
 from stc.values import is_missing
@@ -149,7 +149,8 @@ def _encode_series(series: Any, missing: Missing, text: Text, known: Sequence[st
     cells = series.to_native().tolist() if is_pandas(series.to_native()) else series.to_list()
     if any(isinstance(cell, (list, tuple, set, frozenset, np.ndarray)) for cell in cells):
         column = column_of_cells(None, cells, missing)
-        return Observations("documents", len(cells), (column,))
+        columns = (column,) if text.ngrams == 1 else (column, column_of_rows(cells, text.ngrams))
+        return Observations("documents", len(cells), columns)
     return _encode_sequence(cells, missing, text, known)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from stc.encode.cells import added_up, bags_of_lists, blocks_of, column_of_serie
 from stc.encode.scalars import code_series
 from stc.observations import Column, Missing
 from stc.product import Keys, objects
+from stc.values import canonical
 
 Tokenizer = Callable[[str], Sequence[str]]
 
@@ -37,6 +39,17 @@ def columns_of_documents(
         else _tokenized(documents, tokenizer)
     )
     return column_of_series(None, tokens, missing), _column_of_rows(tokens, ngrams)
+
+
+def column_of_rows(bags: Sequence[Any], ngrams: int) -> Column:
+    """Column of neighbouring tokens, out of lists of them."""
+    lists: list[list[str | None]] = []
+    for item, bag in enumerate(bags):
+        if isinstance(bag, (Mapping, AbstractSet)):
+            raise TypeError(f"item {item}: ngrams={ngrams} needs an order, and a set has none")
+        several = isinstance(bag, (list, tuple, np.ndarray))
+        lists.append([canonical(token) for token in (bag if several else [bag])])
+    return _column_of_rows(pl.Series(lists, dtype=pl.List(pl.String)), ngrams)
 
 
 def _column_of_rows(tokens: pl.Series, ngrams: int) -> Column:

@@ -60,7 +60,7 @@ def _code_few(cells: Sequence[Any]) -> Coded:
     coded[absent] = len(index)
     measured = [c for c in cells if isinstance(c, float) and c == c]
     continuous = _looks_continuous(measured, len(set(measured)))
-    floats = bool(measured) and len(measured) == len(cells) - np.count_nonzero(absent)
+    floats = bool(measured) and len(measured) == len(cells) - int(np.count_nonzero(absent))
     return Coded(coded, list(index), not absent.any(), floats, continuous)
 
 

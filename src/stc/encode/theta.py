@@ -100,7 +100,8 @@ def _turned_words(column: Column, words: Sequence[Mapping[Any, Any]]) -> Column:
     items, codes, _ = column.entries()
     values: Any = column.values
     angles = [
-        words[n].get(values[k], 0.0) for n, k in zip(items.tolist(), codes.tolist(), strict=True)
+        sum(words[n].get(word, 0.0) for word in (values[k] if column.conjunction else (values[k],)))
+        for n, k in zip(items.tolist(), codes.tolist(), strict=True)
     ]
     return replace(column, angles=_finite(_numbers(angles, None), items))
 

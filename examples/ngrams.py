@@ -1,0 +1,32 @@
+"""Words in a row: `not good` is a feature of its own, beside `not` and `good`.
+
+For negation, names and phrases. Pairs are many and rare: keep those that are shown often enough, or
+those that tell the classes apart best.
+"""
+
+from itertools import product
+
+from stc import SparseTensorClassifier
+
+things, words = ("food", "music", "room", "staff", "view"), ("good", "bad", "nice", "awful")
+texts = [f"the {t} was {how} {word}" for t, how, word in product(things, ("not", "so"), words)]
+liked = [("not" in text) != text.endswith(("good", "nice")) for text in texts]
+y = ["liked" if yes else "disliked" for yes in liked]
+new = ["the garden was not bad", "the garden was not nice"]
+
+print(SparseTensorClassifier().fit(texts, y).explain(new))
+print(SparseTensorClassifier(ngrams=2).fit(texts, y).explain(new))
+
+for options in ({"ngrams": 2}, {"ngrams": 2, "min_support": 6}, {"ngrams": 3, "max_features": 8}):
+    model = SparseTensorClassifier(**options).fit(texts, y)
+    features = model.get_feature_names_out()
+    print(f"{options}: {len(features)} features, the last is {features[-1]!r}")
+
+# prints:
+# disliked, 0.50: what is known of it says nothing; the class frequencies decide
+# disliked, 0.50: what is known of it says nothing; the class frequencies decide
+# liked, 1.00: because not bad (100 %)
+# disliked, 1.00: because not nice (100 %)
+# {'ngrams': 2}: 33 features, the last is 'view was'
+# {'ngrams': 2, 'min_support': 6}: 25 features, the last is 'view was'
+# {'ngrams': 3, 'max_features': 8}: 21 features, the last is 'so awful'

@@ -1,0 +1,39 @@
+"""Numbers and order: 37.2 is partly one interval, partly the next; M is partly S and L.
+
+What is near is alike. Explanations name the intervals.
+"""
+
+import warnings
+
+import numpy as np
+import polars as pl
+
+from stc import HardlyCategoricalWarning, SparseTensorClassifier
+
+celsius = np.random.default_rng(0).normal(38, 1, size=600)
+X = pl.DataFrame({"temperature": celsius})
+y = np.where(celsius < 37.5, "well", np.where(celsius < 39, "fever", "high fever"))
+
+# As categories, measurements tell nothing, for no value comes twice. It warns of that:
+warnings.simplefilter("ignore", HardlyCategoricalWarning)
+model = SparseTensorClassifier().fit(X[:300], y[:300])
+print(f"as categories: {model.score(X[300:], y[300:]):.2f}")
+model = SparseTensorClassifier(continuous=["temperature"]).fit(X[:300], y[:300])
+print(f"as numbers above 0.90: {model.score(X[300:], y[300:]) > 0.9}")
+
+# Knots of your own: between two a number is part of both, beyond the last it is all of that.
+model.set_params(continuous={"temperature": [36, 37, 38, 39, 40]}).fit(X[:300], y[:300])
+print(model.explain([{"temperature": 37.2}, {"temperature": 45}]))
+
+# An order: half of a value's weight goes to its neighbours, so sizes never seen get an answer.
+sizes = {"size": ["S", "M", "L", "XL"]}
+shirts = SparseTensorClassifier(ordinal=sizes).fit([{"size": "S"}, {"size": "XL"}], ["Ann", "Bob"])
+print(shirts.explain([{"size": "M"}, {"size": "L"}]))
+
+# prints:
+# as categories: 0.54
+# as numbers above 0.90: True
+# well, 0.68: because temperature=36.5 to 37.5 (83 %), temperature=37.5 to 38.5 (17 %)
+# high fever, 1.00: because temperature=above 39.5 (100 %)
+# Ann, 0.89: because size=M (50 %), size=S (50 %)
+# Bob, 0.89: because size=L (50 %), size=XL (50 %)
