@@ -41,7 +41,7 @@ from sklearn.utils.estimator_checks import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from stc import HardlyCategoricalWarning, PolicyAgent, SparseTensorClassifier
+from stc import HardlyCategoricalWarning, PhaseLearner, PolicyAgent, SparseTensorClassifier
 
 SETTINGS = [
     SparseTensorClassifier(),
@@ -49,6 +49,8 @@ SETTINGS = [
     SparseTensorClassifier(power=1 / 3, missing="category", tokenizer=str.split),
     SparseTensorClassifier(dimensions="each"),
     SparseTensorClassifier(label_threshold=0.5),
+    SparseTensorClassifier(interactions=2),
+    SparseTensorClassifier(continuous="auto"),
 ]
 # scikit-learn feeds measurements, of which we rightly complain.
 measurements = pytest.mark.filterwarnings(
@@ -85,20 +87,47 @@ def test_the_checks_scikit_learn_keeps_for_itself(
     check("SparseTensorClassifier", model)
 
 
-# A learnt policy depends on splits, which draw items: an item of weight 2 is in one part, two equal
-# items may be in both. So the check that asks for the same of both is left out, and none but it.
-DRAWN = "check_sample_weight_equivalence_on_dense_data"
+# A learnt policy and learnt phases depend on splits, which draw items: an item of weight 2 is in
+# one part, two equal items may be in both. Support counts items, and knots are quantiles of them:
+# there, too, two equal items are more than one of weight 2. So the check that asks for the same
+# of both (on dense and on sparse data) is left out, and none but it.
+DRAWN = "check_sample_weight_equivalence_on_"
+QUICK = PhaseLearner(penalties=(4.0,), max_iter=5, folds=3, validation=1, progress=False)
+DRAWING = {
+    "a learnt policy": SparseTensorClassifier(dimensions="each", policy="learn"),
+    "learnt phases": SparseTensorClassifier(phases=QUICK),
+    "chosen features": SparseTensorClassifier(
+        interactions=2, min_support=2, max_features=20, continuous={"x0": 4}
+    ),
+}
 
 
 @measurements
-def test_the_checks_of_scikit_learn_with_a_learnt_policy() -> None:
-    model = SparseTensorClassifier(dimensions="each", policy="learn")
+@pytest.mark.parametrize("model", DRAWING.values(), ids=DRAWING.keys())
+def test_the_checks_of_scikit_learn_where_items_are_drawn(model: SparseTensorClassifier) -> None:
     names = []
     for estimator, check in estimator_checks_generator(model):
         names.append(check.func.__name__)
-        if names[-1] != DRAWN:
+        if not names[-1].startswith(DRAWN):
             run_check(estimator, check)
-    assert names.count(DRAWN) == 1
+    assert {name for name in names if name.startswith(DRAWN)} <= {
+        f"{DRAWN}dense_data",
+        f"{DRAWN}sparse_data",
+    }
+    assert names.count(f"{DRAWN}dense_data") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"interactions": 2}, {"continuous": ["x0"]}, {"ordinal": {"x0": ["0"]}}, {"ngrams": 2}],
+    ids=str,
+)
+def test_sparse_matrices_are_for_plain_models(options: dict[str, Any]) -> None:
+    assert get_tags(SparseTensorClassifier()).input_tags.sparse
+    model = SparseTensorClassifier(**options)
+    assert not get_tags(model).input_tags.sparse
+    with pytest.raises(ValueError, match=next(iter(options))):
+        model.fit(sp.csr_array(np.eye(2)), [0, 1])
 
 
 def test_the_agent_is_made_like_an_estimator() -> None:

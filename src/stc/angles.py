@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc.corpus import Phases
+from stc.encode.theta import numbers
 from stc.model import Model, shown
 from stc.tensor import Subset
 from stc.values import canonical
@@ -25,6 +26,8 @@ def given_phases(model: Model, given: Any) -> dict[Subset, Phases]:
         raise ValueError(
             "phases can be given for one dimension only; with several, learn them: phases='learn'"
         )
+    if model.dimensions.whole not in model.corpora:
+        return {}  # a policy of the class frequencies alone has nothing to turn
     if not isinstance(given, Mapping):
         return {model.dimensions.whole: Phases(_of_array(model, given))}
     table = np.zeros(model.corpora[model.dimensions.whole].mass.shape)
@@ -80,7 +83,7 @@ def _canonical(value: Any) -> Value:
 
 def _radians(angle: Any, where: str) -> float:
     try:
-        number = float(angle)
+        number = float("a string" if isinstance(angle, (str, bytes)) else angle)
     except (TypeError, ValueError):
         raise TypeError(f"{where}: an angle must be a number, got {angle!r}") from None
     if not np.isfinite(number):
@@ -93,7 +96,7 @@ def _of_array(model: Model, given: Any) -> Floats:
     rows = np.flatnonzero(corpus.used_rows)
     shape = (len(rows), corpus.mass.shape[1])
     try:
-        array = np.asarray(given, dtype=np.float64)
+        array = numbers(given)
     except (TypeError, ValueError) as error:
         raise TypeError(f"phases must be numbers: {error}") from error
     if array.shape != shape:

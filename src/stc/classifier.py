@@ -24,11 +24,11 @@ from stc.encode import encode_classes, encode_sample_weight
 from stc.explain import LocalExplanation
 from stc.intake import Batch, Intake
 from stc.labels import Evidence, cross_fitted, each_alone, ratios
-from stc.model import Model, weighted
+from stc.model import Model, shown, weighted
 from stc.observations import Observations
-from stc.phases import PhaseLearner, learn_phases
+from stc.phases import HISTORY, PhaseLearner, learn_phases
 from stc.policy import Cascade, Hyper, Policy, read_policy
-from stc.schema import Schema
+from stc.schema import KINDS, Schema
 from stc.tables import contribution_table, corpus_table, feature_names, joint_table
 from stc.tensor import Dimensions
 
@@ -402,7 +402,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         batch = self._intake().batch(X, y, sample_weight, model)
         self._refuse_large(model, batch.observed)
         model, history = self._with_phases(learner or self._learner(), model, batch)
-        self._become(replace(self._learnt, model=model, history=history))
+        evidence = self._learnt.evidence
+        if model.form.multilabel and self.label_threshold is None:
+            parts = weighted(batch.observed, batch.target.column, batch.sample_weight)
+            found = cross_fitted(model, *parts, self._hyper(), self.max_tuples)
+            evidence = found if found.true.any() else evidence
+        self._become(replace(self._learnt, model=model, history=history, evidence=evidence))
         return self
 
     # --- predicting -------------------------------------------------------------------------
@@ -801,8 +806,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         made = Interactions(self.interactions, ngrams=self.ngrams)
         if self.interactions > 1 and batch.observed.kind != "table":
             raise ValueError(
-                f"interactions={self.interactions} needs attributes, and {batch.observed.kind} "
-                "have none; for words in a row, set ngrams"
+                f"interactions={self.interactions} needs attributes, and X is "
+                f"{KINDS[batch.observed.kind]}; for words in a row, set ngrams"
             )
         if self.interactions > 1 and dimensions.attributes is not None:
             raise ValueError(
@@ -874,9 +879,14 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self, learner: PhaseLearner, model: Model, batch: Batch
     ) -> tuple[Model, pl.DataFrame]:
         """The model with phases learnt from these items, and what was tried."""
+        learner.check()
         observed, target, weight = weighted(
             batch.observed, batch.target.column, batch.sample_weight
         )
+        labels = np.asarray(target.values)[target.entries()[1]]
+        unknown = np.flatnonzero(~np.isin(labels, model.classes))
+        if len(unknown):
+            raise ValueError(f"y has the class {shown(labels[unknown[0]])}, which was never learnt")
         generator = check_random_state(learner.random_state)
         classes = np.argmax(target.matrix().toarray(), axis=1)
         fold = folds_of(classes, min(learner.folds, observed.n_items), generator)
@@ -886,7 +896,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             phases, tried = learn_phases(learner, cross, self._hyper())
             corpora[subset] = replace(corpora[subset], phases=phases)
             tables.append(tried)
-        return replace(model, corpora=corpora), pl.concat(tables)
+        return replace(model, corpora=corpora), pl.concat([pl.DataFrame(schema=HISTORY), *tables])
 
     def _refuse_large(self, model: Model, observed: Observations) -> None:
         model.interactions.refuse_large(observed, self.max_tuples)
@@ -928,6 +938,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _cascade(self) -> Cascade:
         """The weights for the parameters of now, computed once until something changes."""
         model = self._learnt.model
+        if isinstance(self.phases, str):
+            self._validate_params()
         given = not (self.phases is None or isinstance(self.phases, (str, PhaseLearner)))
         key = (self._hyper(), self._active_policy(model), self.max_tuples, given)
         if given or key not in self._cascades:  # phases may be changed in place
@@ -949,7 +961,9 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self.dimensions is None
+        named = self.dimensions, self.ordinal, self.continuous
+        plain = named[:2] == (None, None) and (named[2] is None or isinstance(named[2], str))
+        tags.input_tags.sparse = plain and self.interactions == self.ngrams == 1
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         tags.target_tags.required = self.targets is None

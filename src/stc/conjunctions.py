@@ -38,6 +38,11 @@ class Interactions:
     chosen: Chosen | None = None
     ngrams: int = 1
 
+    @property
+    def made(self) -> bool:
+        """Whether some features may be several values at once."""
+        return self.order > 1 or self.ngrams > 1
+
     def applied(self, observed: Observations) -> Observations:
         """The items with their conjunctions."""
         if self.order > 1:
@@ -68,22 +73,35 @@ class Interactions:
 
     def sizes(self, observed: Observations) -> NDArray[np.float64]:
         """How many values and conjunctions each item has."""
-        total = np.zeros((self.order + 1, observed.n_items))
+        if self.chosen is not None and self.order > 1:
+            return self._sizes_of_chosen(observed)
+        order = min(self.order, len(observed.columns))
+        total = np.zeros((order + 1, observed.n_items))
         total[0] = 1.0  # ways to take none of the columns so far
         for column in observed.columns:
             lengths = column.lengths()
-            for size in range(self.order, 0, -1):
+            for size in range(order, 0, -1):
                 total[size] += total[size - 1] * lengths
         return np.asarray(total[1:].sum(axis=0))
 
+    def _sizes_of_chosen(self, observed: Observations) -> NDArray[np.float64]:
+        lengths = {str(c.attribute): c.lengths().astype(np.float64) for c in observed.columns}
+        total = np.zeros(observed.n_items)
+        for names in [*((name,) for name in lengths), *(self.chosen or ())]:
+            if lengths.keys() >= set(names):
+                total += np.prod([lengths[name] for name in names], axis=0)
+        return total
+
     def refuse_large(self, observed: Observations, most: int) -> None:
         """Refuse too many conjunctions before any is made."""
-        if self.order == 1 or self.chosen is not None:
+        if self.order == 1:
             return
         needed = self.sizes(observed).sum()
         if needed > most:
             width = len(observed.columns)
-            sets = sum(comb(width, size) for size in range(1, self.order + 1))
+            sets = sum(comb(width, size) for size in range(2, min(self.order, width) + 1))
+            if self.chosen is not None:
+                sets = len(self.chosen)
             raise ValueError(
                 f"interactions={self.order} would make {sets:,} conjunctions of the {width} "
                 f"attributes and {needed:,.0f} entries for {observed.n_items:,} items, more than "

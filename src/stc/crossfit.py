@@ -58,6 +58,8 @@ class CrossFit:
         Which items are left out together.
     counted
         Which items the corpus holds; None: all of them, if it holds so much.
+    totals
+        What the values of each item weigh together; None: as much as there are of them.
     """
 
     x: Floats | None
@@ -69,6 +71,7 @@ class CrossFit:
     fold: NDArray[Any]
     n_folds: int
     counted: NDArray[np.bool_] | None = None
+    totals: Floats | None = None
 
     @classmethod
     def among(
@@ -116,7 +119,10 @@ class CrossFit:
         truth /= np.maximum(truth.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         mass = model.corpora[subset].mass
         n_folds = int(fold.max(initial=0)) + 1
-        return cls(x, features, offsets, mass, truth, sample_weight, fold, n_folds)
+        # A missing value has a place among the features, but no weight.
+        totals = np.asarray(located.totals)
+        parts = x, features, offsets, mass, truth, sample_weight, fold, n_folds
+        return cls(*parts, totals=totals)
 
     @property
     def n_items(self) -> int:
@@ -129,7 +135,8 @@ class CrossFit:
         if self.x is not None:
             return self.x
         lengths = np.diff(self.offsets)
-        return np.repeat(1.0 / np.maximum(lengths, 1), lengths)
+        totals = lengths if self.totals is None else self.totals
+        return np.repeat(1.0 / np.where(totals > 0, totals, 1.0), lengths)
 
     @property
     def _learnt_weight(self) -> Floats:

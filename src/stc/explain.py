@@ -134,10 +134,12 @@ def _shared_waves(contributions: pl.DataFrame) -> pl.DataFrame:
     amount, angle = pl.col("contribution"), pl.col("phase")
     sums = (amount * angle.sin()).sum(), (amount * angle.cos()).sum()
     direction = pl.arctan2(*(own.over("item") for own in sums))
-    size = (sums[0].over("item") ** 2 + sums[1].over("item") ** 2).sqrt()
-    relative = np.pi - (np.pi - angle + direction) % (2 * np.pi)
-    return contributions.with_columns(
-        phase=relative, share=amount * (angle - direction).cos() / size
+    turned = contributions.with_columns(phase=np.pi - (direction - angle + np.pi) % (2 * np.pi))
+    # No squares, which would leave the range of a double; and by rounding, opposite may be -pi.
+    along = amount * angle.cos()
+    return turned.with_columns(
+        phase=pl.when(angle <= -np.pi).then(np.pi).otherwise(angle),
+        share=along / along.sum().over("item"),
     )
 
 

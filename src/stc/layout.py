@@ -15,6 +15,9 @@ from stc.observations import Column, Observations, Part, offsets_of, side_by_sid
 Floats = NDArray[np.float64]
 Lookups = list[NDArray[np.int32]]
 
+# Strengths that differ less than this are the same but for rounding.
+_DIGITS = 12
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -28,11 +31,14 @@ class Layout:
         The first feature of each column, and the number of all.
     conjunctions
         Which features are conjunctions.
+    columns
+        The columns of the batch, which name the features.
     """
 
     matrix: sparse.csr_array
     starts: NDArray[np.int64]
     conjunctions: NDArray[np.bool_]
+    columns: tuple[Column, ...]
 
     @classmethod
     def of(cls, observed: Observations) -> Layout:
@@ -53,8 +59,10 @@ class Layout:
             weights = None if weights is None else weights[there]
         data = np.ones(len(features)) if weights is None else weights
         shape = (observed.n_items, size)
-        conjunctions = np.repeat([column.conjunction for column in observed.columns], sizes)
-        return cls(sparse.csr_array((data, features, offsets), shape=shape), starts, conjunctions)
+        made = np.array([column.conjunction for column in observed.columns], dtype=bool)
+        conjunctions = np.repeat(made, sizes)
+        matrix = sparse.csr_array((data, features, offsets), shape=shape)
+        return cls(matrix, starts, conjunctions, observed.columns)
 
     def strongest(
         self,
@@ -66,15 +74,26 @@ class Layout:
     ) -> NDArray[np.bool_]:
         """The features to keep, by these items: of the conjunctions those that tell most.
 
-        These are shown by `min_support` items, and have the highest `H_j`.
+        These are shown by `min_support` items, and have the highest `H_j`; of equals those first by
+        name, so that the order of items and values does not matter.
         """
         support = np.bincount(self.matrix[items].indices, minlength=self.matrix.shape[1])
         keep = ~self.conjunctions | (support >= min_support)
         chosen = np.flatnonzero(keep & self.conjunctions)
         if max_features is not None and len(chosen) > max_features:
-            H = self._strengths(chosen, items, truth, sample_weight)
-            keep[chosen[np.argsort(-H, kind="stable")[max_features:]]] = False
+            H = np.round(self._strengths(chosen, items, truth, sample_weight), _DIGITS)
+            last = -np.sort(-H)[max_features - 1] if max_features else np.inf
+            equals = sorted(chosen[last == H].tolist(), key=self._name)
+            keep[chosen[last >= H]] = False
+            keep[equals[: max_features - np.count_nonzero(last < H)]] = True
         return np.asarray(keep)
+
+    def _name(self, feature: int) -> tuple[Any, ...]:
+        """What conjunctions are sorted by: the names of their attributes, then their values."""
+        place = int(np.searchsorted(self.starts, feature, side="right")) - 1
+        values: Any = self.columns[place].values
+        parts = values[feature - int(self.starts[place])]
+        return self.columns[place].attribute, [(part is None, part or "") for part in parts]
 
     def affordable(
         self, truth: Floats, sample_weight: Floats, min_support: int, per_item: float

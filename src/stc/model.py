@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -105,11 +104,6 @@ class Model:
     def phases(self) -> dict[Subset, Phases]:
         """The phases of each set for which some were learnt."""
         return {s: corpus.phases for s, corpus in self.corpora.items() if corpus.phases is not None}
-
-    @cached_property
-    def has_conjunctions(self) -> bool:
-        """Whether some features are several values at once."""
-        return any(isinstance(attribute, tuple) for attribute in self.vocabulary.index)
 
     def index(self, subset: Subset) -> Vocabulary | Tuples:
         """Which row of the corpus of a set belongs to which feature."""
@@ -265,7 +259,8 @@ class Model:
             unseen = lookups[place][codes] == self.vocabulary.size
             if unseen.any():
                 first = int(np.flatnonzero(unseen)[0])
-                value = np.asarray(column.values, dtype=object)[codes[first]]
+                values: Any = column.values
+                value = values[codes[first]]
                 raise NeverLearntError(
                     f"cannot unlearn: item {numbers[items[first]]} has "
                     f"{feature_name(column.attribute, value)}, never learnt"
@@ -371,7 +366,7 @@ class Model:
         if self.interactions != other.interactions:
             raise ValueError(
                 "the other model has other conjunctions; to merge them, fit both with the same "
-                "interactions, and with neither min_support nor max_features"
+                "interactions and ngrams, and with neither min_support nor max_features"
             )
 
     def _sets_of(self, other: Model) -> dict[Subset, Subset]:

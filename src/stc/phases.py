@@ -120,6 +120,13 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.progress = progress
 
+    def check(self) -> None:
+        """Refuse options that make no sense."""
+        self._validate_params()
+        for penalty in self.penalties:
+            if not isinstance(penalty, Real) or not penalty >= 0:
+                raise ValueError(f"penalties holds {penalty!r}; each is a number from 0")
+
 
 class Point(NamedTuple):
     """Where a descent is: the phases and the sharpness."""
@@ -233,7 +240,7 @@ def learn_phases(
     learner: PhaseLearner, cross: CrossFit, hyper: Hyper
 ) -> tuple[Phases | None, pl.DataFrame]:
     """The phases of a corpus, or None if the plain model is as good; and what was tried."""
-    learner._validate_params()
+    learner.check()
     return _Learning(learner, cross, hyper).run()
 
 
@@ -257,7 +264,7 @@ class _Learning:
             choice = self._chosen(progress) if self.learner.validation else self._given()
             found = self._final(choice, progress)
         _log(choice, found)
-        return found, pl.DataFrame(self.history, schema=_HISTORY)
+        return found, pl.DataFrame(self.history, schema=HISTORY)
 
     def _given(self) -> Choice:
         """What the options say, without a look at items held out."""
@@ -393,7 +400,7 @@ def _log(choice: Choice, found: Phases | None) -> None:
     )
 
 
-_HISTORY = {
+HISTORY = {
     "penalty": pl.Float64,
     "fold": pl.Int64,
     "start": pl.Int64,

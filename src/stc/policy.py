@@ -168,6 +168,14 @@ class Cascade:
                     f"item {numbers[item]} would have {needed[item]:,.0f} tuples in the product "
                     f"of the dimensions {names}, more than max_tuples={self.max_tuples:,}"
                 )
+        elif self.model.interactions.order > 1:
+            needed = self.model.interactions.sizes(observed)
+            if needed.max(initial=0) > self.max_tuples:
+                item = int(np.argmax(needed))
+                raise ValueError(
+                    f"item {numbers[item]} would have {needed[item]:,.0f} values and conjunctions "
+                    f"of them, more than max_tuples={self.max_tuples:,}"
+                )
         return self.model.located(observed, subset)
 
     def _blocks(self, observed: Observations) -> Iterator[tuple[Observations, NDArray[Any]]]:

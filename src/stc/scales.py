@@ -121,7 +121,8 @@ def scales_of(observed: Observations, continuous: Any, ordinal: Any) -> dict[str
     if observed.kind != "table":
         if ordinal is None and isinstance(continuous, str):
             return {}  # nothing here is a column of floats
-        raise ValueError(f"continuous and ordinal need attributes, and {observed.kind} have none")
+        what = {"counts": "a sparse matrix of counts has", "documents": "documents have"}
+        raise ValueError(f"continuous and ordinal need attributes, and {what[observed.kind]} none")
     columns = {str(column.attribute): column for column in observed.columns}
     scales: dict[str, Scale] = {}
     for name, knots in _continuous(continuous, columns).items():
@@ -131,7 +132,7 @@ def scales_of(observed: Observations, continuous: Any, ordinal: Any) -> dict[str
         _refuse_unknown("ordinal", name, columns)
         if name in scales:
             raise ValueError(f"column {name!r} is both in continuous and in ordinal")
-        scales[name] = _ranks(columns[name], order)
+        scales[name] = _ranks(name, order)
     return scales
 
 
@@ -186,8 +187,12 @@ def _refuse_unknown(parameter: str, name: Any, columns: Iterable[str]) -> None:
 def _knots(column: Column, given: Any) -> Knots:
     where = f"column {column.attribute!r}"
     if isinstance(given, (list, tuple, np.ndarray)):
-        numbers = np.asarray(given, dtype=np.float64)
-        if not len(numbers) or not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
+        try:
+            numbers = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"continuous, {where}: knots must be numbers ({error})") from None
+        flat = numbers.ndim == 1 and len(numbers) > 0 and bool(np.isfinite(numbers).all())
+        if not flat or (np.diff(numbers) <= 0).any():
             raise ValueError(f"continuous, {where}: knots must be finite and ascending")
         return Knots(tuple(numbers.tolist()))
     if not isinstance(given, (int, np.integer)) or given < 2:
@@ -201,12 +206,16 @@ def _knots(column: Column, given: Any) -> Knots:
     return Knots.of(numbers, int(given))
 
 
-def _ranks(column: Column, given: Any) -> Ranks:
-    where = f"column {column.attribute!r}"
-    order = tuple(canonical(value) or "" for value in given)
+def _ranks(name: str, given: Any) -> Ranks:
+    where = f"column {name!r}"
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        raise ValueError(f"ordinal, {where}: give a list of its values, got {given!r}")
+    order = tuple(map(canonical, given))
+    if None in order:
+        raise ValueError(f"ordinal, {where}: a missing value has no place in an order")
     if len(set(order)) < len(order) or not order:
         raise ValueError(f"ordinal, {where}: give each value once, lowest first")
-    return Ranks(order)
+    return Ranks(tuple(map(str, order)))
 
 
 def _number(value: str | None, where: str) -> float:
@@ -215,9 +224,9 @@ def _number(value: str | None, where: str) -> float:
     try:
         number = float(value)
     except ValueError:
-        raise ValueError(
-            f"{where}: {value!r} is not a number; take the column out of continuous"
-        ) from None
+        number = np.nan
+    if np.isnan(number):
+        raise ValueError(f"{where}: {value!r} is not a number; take the column out of continuous")
     return number
 
 
@@ -228,12 +237,13 @@ def _spread(column: Column, scale: Scale) -> Column:
     missing = [value is None for value in values]
     present = [value for value in values if value is not None]
     names: list[Any] = list(scale.names)
-    table = np.zeros((len(values), len(names) + any(missing)))
-    there = ~np.array(missing, dtype=bool)
-    table[there, : len(names)] = scale.weights(present, where)
-    if any(missing):
-        names.append(None)
-        table[~there, -1] = 1.0
+    weights = np.zeros((len(values), len(names)))
+    weights[~np.array(missing, dtype=bool)] = scale.weights(present, where)
+    # What has no place on the scale is a category of its own: missing, or never seen.
+    apart = np.flatnonzero(~weights.any(axis=1))
+    table = np.column_stack([weights, np.zeros((len(values), len(apart)))])
+    table[apart, len(names) + np.arange(len(apart))] = 1.0
+    names += [values[place] for place in apart.tolist()]
     if column.angles is not None and column.offsets is not None:
         raise ValueError(f"{where}: theta needs one number a cell, not several")
     spread = sparse.csr_array(column.matrix() @ sparse.csr_array(table))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from stc.observations import Kind, Missing, Observations
 
-_KINDS = {
+KINDS = {
     "table": "a table or records",
     "counts": "a sparse matrix of counts",
     "documents": "documents",
@@ -78,7 +78,7 @@ class Schema:
     def _check(self, other: Schema, what: str) -> None:
         if self.kind != other.kind:
             raise ValueError(
-                f"the model was learnt from {_KINDS[self.kind]}, {what} is {_KINDS[other.kind]}"
+                f"the model was learnt from {KINDS[self.kind]}, {what} is {KINDS[other.kind]}"
             )
         if self.missing != other.missing:
             raise ValueError(

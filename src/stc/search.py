@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,19 +108,36 @@ class Search:
             tasks = [delayed(self._plain_split)(order, own, split) for split in splits]
             found = self._parallel(tasks)
             for place, candidate in enumerate(own):
-                each = [by_candidate[place] for by_candidate in found]
+                each = [by_candidate[place] for by_candidate, _ in found]
                 if candidate.penalty is not None:
-                    each = _sharpened(each, [self.problem.truth[s.judged] for s in splits])
+                    each = self._sharpened(each, splits, [known for _, known in found])
                 scores = [self.score(s.judged, P) for s, P in zip(splits, each, strict=True)]
                 self.trials.append(Trial(candidate, 0, scores, stage=2))
 
     def _plain_split(
         self, order: int, candidates: Sequence[Candidate], split: Split
-    ) -> list[Floats]:
+    ) -> tuple[list[Floats], NDArray[np.bool_]]:
+        """Probabilities for each candidate, and of which items anything is known."""
         cross = self.problem.crossed(order, split, 1, self.seed)
         hypers = list(dict.fromkeys(candidate.hyper for candidate in candidates))
         found = dict(zip(hypers, cross.judged(hypers), strict=True))
-        return [found[candidate.hyper] for candidate in candidates]
+        known = cross.sizes[len(split.learning) :] > 0
+        return [found[candidate.hyper] for candidate in candidates], known
+
+    def _sharpened(
+        self, found: list[Floats], splits: Sequence[Split], known: list[NDArray[np.bool_]]
+    ) -> list[Floats]:
+        """What learning the sharpness gives; the frequencies of the classes stay what they are."""
+        items = np.concatenate([s.judged[own] for s, own in zip(splits, known, strict=True)])
+        if not len(items):
+            return found
+        P = np.concatenate([own[there] for own, there in zip(found, known, strict=True)])
+        sharp = _sharpest(P, self.problem.truth[items], self.problem.sample_weight[items])
+        bounds = np.cumsum([there.sum() for there in known])[:-1]
+        changed = [own.copy() for own in found]
+        for own, there, part in zip(changed, known, np.split(sharp, bounds), strict=True):
+            own[there] = part
+        return changed
 
     def phases(
         self,
@@ -134,7 +150,8 @@ class Search:
         groups: dict[tuple[int, Hyper], list[Any]] = {}
         for candidate in candidates:
             own = groups.setdefault((candidate.order, candidate.hyper), [])
-            own.append(candidate.penalty)
+            if candidate.penalty not in own:
+                own.append(candidate.penalty)
         jobs = [(key, place) for key in groups for place in range(len(splits))]
         tasks = [
             delayed(self._descended)(*key, groups[key], splits[place], checkpoints)
@@ -166,9 +183,18 @@ class Search:
         judged = np.arange(cross.n_items) >= len(split.learning)
         waves = cross.waves(hyper).without(judged)
         start = start_of(cross, self.seed)
+        # What nothing is known of has the frequencies of the classes, whatever the phases.
+        sums = np.asarray(waves.amplitudes.sum(axis=1)).reshape(waves.truth.shape)
+        unknown = ~sums[:, judged].any(axis=0)
+
+        def score(P: Floats) -> float:
+            P[unknown] = cross.frequencies[-1]
+            return self.score(split.judged, P)
+
+        at_start = waves.softmax(waves.logarithms(start.angles), start.sharpness)
         found = []
         for penalty in penalties:
-            watch = _Snapshots(judged, checkpoints, partial(self.score, split.judged))
+            watch = _Snapshots(judged, checkpoints, score, at_start)
             Descent(waves, strength(penalty, cross, waves)).run(start, checkpoints[-1], watch)
             found.append(watch.all())
         return found
@@ -186,12 +212,13 @@ class _Snapshots:
         judged: NDArray[np.bool_],
         checkpoints: Sequence[int],
         score: Callable[[Floats], float],
+        at_start: Floats,
     ) -> None:
         self.judged = judged
         self.checkpoints = checkpoints
         self.score = score
         self.scores: list[float] = []
-        self._last = np.zeros((1, len(judged)))
+        self._last = at_start
 
     def __call__(self, step: int, loss: float, log_probabilities: Floats) -> bool:
         self._last = log_probabilities
@@ -208,11 +235,10 @@ class _Snapshots:
         return [*self.scores, *[self._scored()] * missing] if missing else self.scores
 
 
-def _sharpened(found: list[Floats], truths: list[Floats]) -> list[Floats]:
-    """Probabilities to the power that makes them fit best: what learning the sharpness gives."""
-    truth = np.concatenate(truths)
+def _sharpest(P: Floats, truth: Floats, weight: Floats) -> Floats:
+    """Probabilities to the power that makes them fit best."""
     with np.errstate(divide="ignore"):
-        log_P = np.maximum(np.log(np.concatenate(found)), -500.0)
+        log_P = np.maximum(np.log(P), -500.0)
 
     def to_the(logarithm: float) -> Floats:
         S = np.exp(logarithm) * log_P
@@ -221,8 +247,8 @@ def _sharpened(found: list[Floats], truths: list[Floats]) -> list[Floats]:
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def loss(logarithm: float) -> float:
-        return float(-(truth * np.log(np.maximum(to_the(logarithm), _LEAST))).sum())
+        each = (truth * np.log(np.maximum(to_the(logarithm), _LEAST))).sum(axis=1)
+        return -float(each @ weight)
 
     best = optimize.minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded")
-    bounds = np.cumsum([len(own) for own in found])[:-1]
-    return np.split(to_the(best.x), bounds)
+    return to_the(best.x)

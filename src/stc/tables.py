@@ -20,7 +20,7 @@ _OURS = {"dimensions", "attribute", "value", "mass", "support", "item", "probabi
 
 def _named(model: Model) -> dict[str, Any]:
     """Columns of a feature: strings in a model of single features, in others lists of them."""
-    several = len(model.dimensions.names) > 1 or model.has_conjunctions
+    several = len(model.dimensions.names) > 1 or model.interactions.made
     strings: Any = pl.List(pl.String) if several else pl.String
     return {"attribute": strings, "value": strings}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -57,6 +57,10 @@ _CHECKPOINTS = (40, 70, 120, 200)
 _ENOUGH_JUDGED = 2000
 # The default score: accuracy less this share of the log-loss, for which no probability is below ...
 _LOSS_SHARE, _LEAST = 0.2, 1e-4
+# Parameters of SparseTensorClassifier that are not chosen, and what each may be.
+_COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
+_CONSTRAINTS = SparseTensorClassifier._parameter_constraints
+_GRID = [StrOptions({"auto"}), list, tuple, np.ndarray]
 # Scores from here on cannot be told from the best there is.
 _PERFECT = 0.9999
 
@@ -127,6 +131,10 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: [*_GRID, *_CONSTRAINTS[name]] for name in ("power", "balance", "entropy")},
+        **{name: [*_GRID, *_CONSTRAINTS[name]] for name in ("interactions", "ngrams")},
+        "phases": [*_GRID, Interval(Real, 0, None, closed="both"), None],
+        **{name: _CONSTRAINTS[name] for name in _COMMON},
         "min_support": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_features": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left"), None],
         "scoring": [str, callable, None],
@@ -204,9 +212,11 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         self._validate_params()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        batches = self._batches(X, y, sample_weight)
+        self._check_grids()
+        batch = self._batch(X, y, sample_weight)
+        batches = self._batches(X, y, sample_weight, batch)
         problem, classes = self._problem(batches)
-        splits = self._splits(problem, seed)
+        splits = self._splits(problem, batch, seed)
         scorer = self._scorer(problem, classes, next(iter(batches.values())))
         search = Search(problem, scorer, seed, self.n_jobs, self.progress)
         self._tried(search, splits, seed)
@@ -222,11 +232,21 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _common(self) -> dict[str, Any]:
         """Parameters that are not chosen."""
-        names = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _COMMON}
 
-    def _batches(self, X: Any, y: Any, sample_weight: Any) -> dict[int, Batch]:
-        """The data as each order of interactions, or of neighbouring words, sees it."""
+    def _check_grids(self) -> None:
+        """Refuse what could not be tried, before anything is."""
+        for name in ("power", "balance", "entropy", "interactions", "ngrams", "phases"):
+            values = _grid(getattr(self, name), ("auto",))
+            if not values:
+                raise ValueError(f"{name}: the grid is empty; give a value to try, or 'auto'")
+            for value in values:
+                if isinstance(value, (list, tuple, np.ndarray)):
+                    raise ValueError(f"{name}: {value!r} is no value to try")
+                type(self)(**{name: value})._validate_params()
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+        """The data as it was given."""
         base = SparseTensorClassifier(**self._common())
         base._validate_params()
         batch = base._intake().batch(X, y, sample_weight, None)
@@ -235,6 +255,10 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
                 f"{type(self).__name__} tunes for one class an item; with several labels use "
                 "GridSearchCV around SparseTensorClassifier"
             )
+        return batch
+
+    def _batches(self, X: Any, y: Any, sample_weight: Any, batch: Batch) -> dict[int, Batch]:
+        """The data as each order of interactions, or of neighbouring words, sees it."""
         parts = weighted(batch.observed, batch.target.column, batch.sample_weight)
         target = replace(batch.target, column=parts[1])
         batch = replace(batch, observed=parts[0], target=target, sample_weight=parts[2])
@@ -263,7 +287,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         if observed.kind != "table":
             return [1]
         orders = [int(order) for order in _grid(self.interactions, _ORDERS)]
-        if self.interactions != "auto":
+        if not isinstance(self.interactions, str):
             for order in orders:
                 Interactions(order).refuse_large(observed, self.max_tuples)
             return orders
@@ -304,20 +328,32 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         affordable = layout.affordable(truth, weight, min_support, _MOST_PER_ITEM)
         return affordable if documents else min(_MOST_CONJUNCTIONS, affordable)
 
-    def _splits(self, problem: Problem, seed: int) -> list[Split]:
+    def _splits(self, problem: Problem, batch: Batch, seed: int) -> list[Split]:
         classes = np.argmax(problem.truth, axis=1)
         if isinstance(self.cv, Integral):
             count = int(self.cv)
             if not 2 <= count <= len(classes):
                 raise ValueError(
-                    f"cv={count} folds need from 2 to as many as there are items, {len(classes)}"
+                    f"cv={count} folds need as many items, and there are n_samples={len(classes)}"
                 )
             fold = folds_of(classes, count, check_random_state(seed))
             return [
                 Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)
             ]
+        # A splitter knows the items as they were given, with those that weigh nothing.
+        classes = np.argmax(batch.target.column.matrix().toarray(), axis=1)
         splitter = check_cv(self.cv, classes, classifier=True)
-        return [Split(*pair) for pair in splitter.split(np.zeros((len(classes), 1)), classes)]
+        present = batch.sample_weight > 0
+        places, everything = np.cumsum(present) - 1, np.arange(len(classes))
+        splits = []
+        for pair in splitter.split(np.zeros((len(classes), 1)), classes):
+            parts = [everything[part] for part in pair]
+            splits.append(Split(*(places[part[present[part]]] for part in parts)))
+        if not splits or not all(len(part) for split in splits for part in split):
+            raise ValueError(
+                "cv: there must be a split, each with items to learn from and to judge"
+            )
+        return splits
 
     def _scorer(self, problem: Problem, classes: NDArray[Any], batch: Batch) -> Any:
         """What judges probabilities of items."""
@@ -332,7 +368,10 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         y = labels[np.argmax(truth, axis=1)]
 
         def score(judged: NDArray[Any], P: Floats) -> float:
-            return float(scorer(_Answers(labels, P), np.zeros((len(P), 1)), y[judged]))
+            found = float(scorer(_Answers(labels, P), np.zeros((len(P), 1)), y[judged]))
+            if np.isnan(found):
+                raise ValueError(f"scoring={self.scoring!r} gave NaN for a split")
+            return found
 
         return score
 
@@ -349,7 +388,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
             splits = splits[: int(np.clip(np.ceil(_ENOUGH_JUDGED / judged), 1, len(splits)))]
         hypers = self._hypers(_PLAIN)
         search.plain([Candidate(*own) for own in product(orders, hypers, plain)], splits)
-        best = max(trial.mean for trial in search.trials)
+        best = max((trial.mean for trial in search.trials), default=-np.inf)
         if auto and len(splits) == whole and best >= _PERFECT:
             return  # nothing is left to be better at
         hypers = self._phased(search.problem.documents)
@@ -381,10 +420,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _hypers(self, auto: dict[str, tuple[float, ...]]) -> list[Hyper]:
         grids = [_grid(getattr(self, name), auto[name]) for name in ("power", "balance", "entropy")]
-        hypers = [Hyper(*own) for own in product(*grids)]
-        for hyper in hypers:
-            SparseTensorClassifier(*hyper)._validate_params()
-        return hypers
+        return [Hyper(*own) for own in product(*grids)]
 
     def _phased(self, documents: bool) -> list[Hyper]:
         """The settings for which phases are learnt."""
@@ -402,7 +438,11 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         phases = None
         if penalty is not None:
             phases = PhaseLearner(
-                (penalty,), max_iter=max(trial.steps, 1), validation=0, random_state=seed
+                (penalty,),
+                max_iter=max(trial.steps, 1),
+                validation=0,
+                random_state=seed,
+                progress=self.progress,
             )
         chosen = {**hyper._asdict(), "phases": phases}
         if order > 1:
@@ -523,6 +563,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
     def __sklearn_tags__(self) -> Any:
         tags = SparseTensorClassifier(**self._common()).__sklearn_tags__()
         tags.classifier_tags.multi_label = False
+        tags.target_tags.multi_output = False  # to scikit-learn that includes several labels
         return tags
 
 
@@ -547,13 +588,8 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _grid(given: Any, auto: Sequence[Any]) -> list[Any]:
     """What to try of a parameter."""
     if isinstance(given, str):
-        if given != "auto":
-            raise ValueError(f"{given!r} is not a grid: give 'auto', a value, or a list of values")
         return list(auto)
-    values = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
-    if not values:
-        raise ValueError("a grid is empty: give at least one value to try, or 'auto'")
-    return values
+    return list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
 
 
 def _accuracy_less_loss(P: Floats, truth: Floats, weight: Floats) -> float:

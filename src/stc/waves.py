@@ -74,7 +74,12 @@ class Waves:
     ) -> Waves:
         """Lay out amplitudes, given the row (class x item) and the entry of each."""
         kept = np.flatnonzero(data)
-        amplitudes = data[kept].astype(np.float32)
+        # No probability can tell a factor of all an item's scores: with the largest amplitude 1,
+        # single precision can hold them.
+        items = places[kept] % truth.shape[1]
+        highest = np.zeros(truth.shape[1])
+        np.maximum.at(highest, items, data[kept])
+        amplitudes = (data[kept] / highest[items]).astype(np.float32)
         table = sparse.csr_array((amplitudes, (places[kept], entries[kept])), shape=shape)
         sums = np.asarray(table.sum(axis=1)).reshape(truth.shape)
         known = ((sums > 0) & (truth > 0)).any(axis=0)

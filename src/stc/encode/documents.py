@@ -43,12 +43,13 @@ def columns_of_documents(
 
 def column_of_rows(bags: Sequence[Any], ngrams: int) -> Column:
     """Column of neighbouring tokens, out of lists of them."""
-    lists: list[list[str | None]] = []
+    lists: list[list[str]] = []
     for item, bag in enumerate(bags):
         if isinstance(bag, (Mapping, AbstractSet)):
             raise TypeError(f"item {item}: ngrams={ngrams} needs an order, and a set has none")
         several = isinstance(bag, (list, tuple, np.ndarray))
-        lists.append([canonical(token) for token in (bag if several else [bag])])
+        texts = map(canonical, bag if several else [bag])
+        lists.append([text for text in texts if text is not None])
     return _column_of_rows(pl.Series(lists, dtype=pl.List(pl.String)), ngrams)
 
 

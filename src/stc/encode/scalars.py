@@ -47,7 +47,9 @@ def code_objects(cells: Sequence[Any]) -> Coded:
     if kinds <= {float, type(None)}:
         return code_series(pl.Series(cells, dtype=pl.Float64))
     texts = [cell if type(cell) is str else canonical(cell) for cell in cells]
-    return code_series(pl.Series(texts, dtype=pl.String))
+    coded = code_series(pl.Series(texts, dtype=pl.String))
+    floats, continuous = _measured(cells, texts)
+    return coded._replace(floats=floats, continuous=continuous)
 
 
 def _code_few(cells: Sequence[Any]) -> Coded:
@@ -58,10 +60,15 @@ def _code_few(cells: Sequence[Any]) -> Coded:
     coded = np.array(codes, dtype=np.int64)
     absent = coded < 0
     coded[absent] = len(index)
-    measured = [c for c in cells if isinstance(c, float) and c == c]
-    continuous = _looks_continuous(measured, len(set(measured)))
-    floats = bool(measured) and len(measured) == len(cells) - int(np.count_nonzero(absent))
-    return Coded(coded, list(index), not absent.any(), floats, continuous)
+    return Coded(coded, list(index), not absent.any(), *_measured(cells, texts))
+
+
+def _measured(cells: Sequence[Any], texts: Sequence[str | None]) -> tuple[bool, bool]:
+    """Whether the cells are floats, and whether these look like measurements."""
+    numbers = [float(c) for c in cells if isinstance(c, (float, np.floating)) and c == c]
+    continuous = _looks_continuous(numbers, len(set(numbers)))
+    floats = bool(numbers) and len(numbers) == len(texts) - texts.count(None)
+    return floats, continuous
 
 
 def code_series(series: pl.Series) -> Coded:

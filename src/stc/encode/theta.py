@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,8 +38,11 @@ def _of_table(observed: Observations, theta: Any) -> tuple[Column, ...]:
     names = observed.names
     if isinstance(theta, Sequence) and any(isinstance(item, Mapping) for item in theta):
         _same_length(observed, len(theta))
+        if not all(isinstance(item, Mapping) for item in theta):
+            raise TypeError("theta of records is a list with a dict name -> radians for each")
         by_name = {name: [item.get(name, 0.0) for item in theta] for name in names}
-        cells = np.column_stack([_numbers(by_name[name], name) for name in names])
+        each = [np.zeros((len(theta), 0)), *(_numbers(by_name[name], name) for name in names)]
+        cells = np.column_stack(each)
     else:
         cells = _cells(observed, theta)
     places = {name: place for place, name in enumerate(names)}
@@ -85,25 +88,29 @@ def _of_counts(observed: Observations, theta: Any) -> tuple[Column, ...]:
     if table.shape != (observed.n_items, column.n_values):
         shape = (observed.n_items, column.n_values)
         raise ValueError(f"theta has shape {table.shape}, X has {shape}: they must be the same")
-    return (replace(column, angles=_finite(np.asarray(table[items, codes]).ravel(), items)),)
+    # SciPy gives something else than numbers for no places at all.
+    angles = np.asarray(table[items, codes]).ravel() if len(items) else np.zeros(0)
+    return (replace(column, angles=_finite(angles, items)),)
 
 
 def _of_documents(observed: Observations, theta: Any) -> tuple[Column, ...]:
-    words = list(theta)
-    _same_length(observed, len(words))
-    if not all(isinstance(own, Mapping) for own in words):
+    words = [] if isinstance(theta, Mapping) or not isinstance(theta, Iterable) else list(theta)
+    if not words or not all(isinstance(own, Mapping) for own in words):
         raise TypeError("theta of documents is a list with a dict word -> radians for each")
+    _same_length(observed, len(words))
     return tuple(_turned_words(column, words) for column in observed.columns)
 
 
 def _turned_words(column: Column, words: Sequence[Mapping[Any, Any]]) -> Column:
     items, codes, _ = column.entries()
     values: Any = column.values
-    angles = [
-        sum(words[n].get(word, 0.0) for word in (values[k] if column.conjunction else (values[k],)))
-        for n, k in zip(items.tolist(), codes.tolist(), strict=True)
-    ]
-    return replace(column, angles=_finite(_numbers(angles, None), items))
+    places = list(zip(items.tolist(), codes.tolist(), strict=True))
+    if not column.conjunction:
+        angles = _numbers([words[n].get(values[k], 0.0) for n, k in places], None)
+    else:  # words in a row turn by the sum of their angles
+        rows = [sum(_numbers([words[n].get(w, 0.0) for w in values[k]], None)) for n, k in places]
+        angles = np.array(rows, dtype=np.float64)
+    return replace(column, angles=_finite(angles, items))
 
 
 def _same_length(observed: Observations, count: int) -> None:
@@ -114,9 +121,19 @@ def _same_length(observed: Observations, count: int) -> None:
 def _numbers(angles: Any, name: str | None) -> Floats:
     where = "theta" if name is None else f"theta, column {name!r}"
     try:
-        return np.asarray(angles, dtype=np.float64)
+        return numbers(angles)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{where}: an angle must be a number ({error})") from error
+
+
+def numbers(angles: Any) -> Floats:
+    """Angles as an array; a string is none, whatever it says."""
+    array = np.asarray(angles)
+    if array.dtype.kind == "O" and any(isinstance(own, (str, bytes)) for own in array.ravel()):
+        raise TypeError("there is a string among them")
+    if array.dtype.kind not in "biufO":
+        raise TypeError(f"they are of dtype {array.dtype}")
+    return array.astype(np.float64)
 
 
 def _finite(angles: Floats, items: NDArray[Any]) -> Floats:
