@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit bench bench-accuracy bench-policies bench-labels clean
+.PHONY: demo test lint types imports unit bench bench-accuracy bench-tuning bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -28,6 +28,9 @@ bench: .venv/bench
 bench-accuracy: .venv/bench
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/accuracy.py --text
+
+bench-tuning: .venv/bench
+	$(BIN)/python benchmarks/tuning.py
 
 bench-policies: .venv/bench
 	$(BIN)/python benchmarks/policies.py

@@ -140,13 +140,15 @@ def by_policy(sets: Sequence[tuple[Interference, Bag, Angles]]) -> Bounds:
 
 @lru_cache(maxsize=100_000)
 def sine(angle: Decimal) -> Decimal:
-    """The series of the sine."""
+    """The series of the sine; of angles up to some 20, beyond which it would lose digits."""
+    assert abs(angle) < 30
     return _series(angle, angle, 1)
 
 
 @lru_cache(maxsize=100_000)
 def cosine(angle: Decimal) -> Decimal:
-    """The series of the cosine."""
+    """The series of the cosine; as of the sine."""
+    assert abs(angle) < 30
     return _series(angle, Decimal(1), 0)
 
 

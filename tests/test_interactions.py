@@ -577,6 +577,15 @@ def test_equals_are_chosen_by_their_names() -> None:
         assert {name_of(j) for j in kept(model.fit(backwards, y[::-1]))} == set(every[:most])
 
 
+def test_of_equals_missing_values_are_chosen_last() -> None:
+    X = [{"a": "z", "b": None}, {"a": "z", "b": "v"}, {"a": "z", "b": ""}]
+    every = ["a=z and b=", "a=z and b=v", "a=z and b is missing"]
+    for most in range(4):
+        model = SparseTensorClassifier(interactions=2, max_features=most, missing="category")
+        model.fit(X, ["p", "q", "r"])
+        assert {name_of(feature) for feature in kept(model)} == set(every[:most])
+
+
 def test_equals_are_chosen_whatever_the_order_of_items() -> None:
     generator = np.random.default_rng(8)
     X = [{a: str(generator.integers(3)) for a in "abcd"} for _ in range(30)]

@@ -186,7 +186,7 @@ def test_interference_by_hand(phases: Any, theta: Any, expected: list[float | No
 
 
 @MODEST
-@given(st.data(), tables(), hypers(), st.sampled_from(("ignore", "category")))
+@given(st.data(), tables(min_size=3), hypers(), st.sampled_from(("ignore", "category")))
 def test_phases_and_theta_of_records(
     draws: st.DataObject, data: Data, hyper: Hyper, missing: str
 ) -> None:
@@ -211,7 +211,7 @@ def fields(data: Data) -> tuple[Any, ...]:
 @MODEST
 @given(
     st.data(),
-    tables(kinds=("one", "list"), values=TEXTS, complete=True),
+    tables(kinds=("one", "list"), values=TEXTS, complete=True, min_size=3),
     hypers(),
     st.sampled_from(("pandas", "polars", "arrow")),
 )
@@ -309,7 +309,7 @@ def test_phases_and_theta_of_documents(draws: st.DataObject, hyper: Hyper) -> No
 
 
 @MODEST
-@given(st.data(), tables(values=FEW), hypers(), st.integers(2, 3))
+@given(st.data(), tables(values=FEW, min_size=3), hypers(), st.integers(2, 3))
 def test_phases_and_theta_of_conjunctions(
     draws: st.DataObject, data: Data, hyper: Hyper, order: int
 ) -> None:
@@ -329,7 +329,7 @@ def test_phases_and_theta_of_conjunctions(
 
 
 @MODEST
-@given(st.data(), tables(values=FEW, complete=True), hypers(), st.booleans())
+@given(st.data(), tables(values=FEW, complete=True, min_size=3), hypers(), st.booleans())
 def test_phases_and_theta_of_tuples(
     draws: st.DataObject, data: Data, hyper: Hyper, turning: bool
 ) -> None:
@@ -356,6 +356,63 @@ def test_phases_and_theta_of_tuples(
     assert_within(fitted.predict_proba(asked, theta=theta), bounds)
 
 
+def crowd(size: int) -> tuple[list[Any], list[str], list[dict[str, float]]]:
+    """Records that share their values, so that nothing is alone; their classes and angles."""
+    dice = np.random.default_rng(12)
+    X = [{a: f"{a}{dice.integers(0, 2)}" for a in "abcd"} for _ in range(size)]
+    y = dice.choice(["A", "B"], size).tolist()
+    return (
+        X,
+        y,
+        [dict(zip("abcd", own, strict=True)) for own in dice.uniform(-3, 3, (size, 4)).tolist()],
+    )
+
+
+@pytest.mark.parametrize("container", ["records", "pandas", "polars", "arrow", "array"])
+@pytest.mark.parametrize("several", [False, True])
+def test_theta_is_told_by_name_or_by_place(container: str, several: bool) -> None:
+    X, y, theta = crowd(16)
+    if several and container in ("records", "pandas"):
+        X = [{a: {v: 2.0, "x": 1.0} for a, v in own.items()} for own in X]
+    made: dict[str, Any] = {
+        "records": lambda rows: rows,
+        "pandas": pd.DataFrame,
+        "polars": pl.DataFrame,
+        "arrow": lambda rows: pl.DataFrame(rows).to_arrow(),
+        "array": lambda rows: np.array([list(own.values()) for own in rows]),
+    }
+    names = "abcd" if container != "array" else [f"x{k}" for k in range(4)]
+    bags = [bag(dict(zip(names, own.values(), strict=True)), names, "ignore") for own in X]
+    truth = learn(bags, soft(y))
+    phi = {entry: 0.7 * n % 6 for n, entry in enumerate(truth.corpus)}
+    fitted = model(PLAIN, phases=as_mapping(phi)).fit(made[container](X), y)
+    angles = [dict(zip(names, own.values(), strict=True)) for own in theta]
+    items = [(b, turned(b, own)) for b, own in zip(bags, angles, strict=True)][:6]
+    forms = [angles[:6], [list(own.values()) for own in theta[:6]], made[container](theta[:6])]
+    if container in ("pandas", "polars", "arrow"):
+        forms.append(made[container]([dict(reversed(own.items())) for own in theta[:6]]))
+    for form in forms:
+        asked = made[container](X[:6])
+        assert_interferes(fitted, asked, form, items, Interference(truth, PLAIN, phi))
+
+
+def test_theta_follows_the_items_that_a_policy_passes_on() -> None:
+    X, y, theta = crowd(16)
+    options = {"dimensions": {"one": ["a"], "two": ["b", "c", "d"]}}
+    fitted = model(PLAIN, policy=[["one", "two"], ["two"]], **options).fit(X, y)
+    unseen = [{**own, "a": "never learnt"} if n % 3 else own for n, own in enumerate(X)]
+    used = [("one", "two"), ("two",), ("two",)]
+    assert fitted.policy_used(unseen[:3]).tolist() == used
+    bags = [
+        [bag({a: own[a] for a in "bcd"}, "bcd", "ignore") for own in rows] for rows in (X, unseen)
+    ]
+    truth = Interference(learn(bags[0], soft(y)), PLAIN, {})
+    passed = [n for n in range(16) if n % 3]
+    bounds = [truth.bounds(bags[1][n], turned(bags[1][n], theta[n])) for n in passed]
+    assert_within(fitted.predict_proba(unseen, theta=theta)[passed], bounds)
+    assert abs(fitted.predict_proba(unseen)[passed] - [own.low for own in bounds]).max() > 0.01
+
+
 SUMS = [
     {"interactions": 2},
     {"interactions": 3},
@@ -367,11 +424,9 @@ SUMS = [
 @pytest.mark.parametrize("options", SUMS)
 @pytest.mark.parametrize("several", [False, True])
 def test_theta_of_a_combination_is_the_sum_of_its_parts(options: Any, several: bool) -> None:
-    dice = np.random.default_rng(12)
-    X: list[Any] = [{a: f"{a}{dice.integers(0, 2)}" for a in "abcd"} for _ in range(16)]
+    X, y, theta = crowd(16)
     if several:
         X = [{a: {v: 2.0, "x": 1.0} for a, v in own.items()} for own in X]
-    y = dice.choice(["A", "B"], len(X)).tolist()
     groups = list(options.get("dimensions", {"all": "abcd"}).values())
 
     def combined(record: Any) -> Bag:
@@ -381,10 +436,8 @@ def test_theta_of_a_combination_is_the_sum_of_its_parts(options: Any, several: b
     fitted = model(PLAIN, **options).fit(X, y)
     bags = [combined(own) for own in X]
     truth = learn(bags, soft(y))
-    phi = {entry: dice.uniform(-3, 3) for entry in truth.corpus}
-    names = list(options.get("dimensions", ["all"]))
-    turn_entries(fitted, names, truth, phi)
-    theta = [dict(zip("abcd", own, strict=True)) for own in dice.uniform(-3, 3, (16, 4)).tolist()]
+    phi = {entry: 0.7 * n % 6 for n, entry in enumerate(truth.corpus)}
+    turn_entries(fitted, list(options.get("dimensions", ["all"])), truth, phi)
     summed = of_tuples if len(groups) > 1 else turned
     items = [(own, summed(own, angles)) for own, angles in zip(bags, theta, strict=True)]
     assert_interferes(fitted, X[:6], theta[:6], items[:6], Interference(truth, PLAIN, phi))
@@ -594,6 +647,9 @@ def test_what_cancels_altogether_is_left_to_the_frequencies() -> None:
     expected = [[0, 1], [1 / 2, 1 / 2]]
     del against["B"]
     np.testing.assert_allclose(fitted.predict_proba(asked), expected, rtol=0, atol=1e-12)
+    # So little is left of both that six digits are, but it is left.
+    against.update({i: {"x0": {"u": math.pi - left}} for i, left in (("A", 1e-10), ("B", 3e-10))})
+    np.testing.assert_allclose(fitted.predict_proba(asked[:1]), [[0.1, 0.9]], rtol=0, atol=1e-5)
 
 
 # --- explanations ---------------------------------------------------------------------------------
@@ -1162,9 +1218,10 @@ def test_phases_that_cost_accuracy_are_refused(monkeypatch: pytest.MonkeyPatch) 
         return found if turned_to[0] == turned_to[1] else found._replace(accuracy=0.0)
 
     X, y = equal_or_not(60, 3)
-    assert any(phases_of(model(PLAIN, phases="learn").fit(X, y)).values())
+    learner = PhaseLearner((1.0, 0.25))
+    assert any(phases_of(model(PLAIN, phases=learner).fit(X, y)).values())
     monkeypatch.setattr(Waves, "judgement", harsh)
-    fitted = model(PLAIN, phases="learn").fit(X, y)
+    fitted = model(PLAIN, phases=learner).fit(X, y)
     assert not any(phases_of(fitted).values())
     assert fitted.phase_history_["fold"].null_count() == 0
 
@@ -1219,14 +1276,14 @@ def test_without_phases_worth_having_only_the_sharpness_is_learnt(options: Any) 
 
 def test_learning_is_reproducible_and_starts_at_random(twins: SparseTensorClassifier) -> None:
     X, y = equal_or_not(200, 3)
-    again = model(PLAIN, phases="learn").fit(X, y)
+    again = model(PLAIN, phases=PhaseLearner()).fit(X, y)
     assert phases_of(again) == phases_of(twins)
     assert sharpness_of(again) == sharpness_of(twins)
     assert again.phase_history_.equals(twins.phase_history_)
-    others = [model(PLAIN, phases=PhaseLearner(random_state=k)).fit(X, y) for k in (0, 1)]
-    assert phases_of(others[0]) == phases_of(twins)
-    assert phases_of(others[1]) != phases_of(twins)
-    assert others[1].score(X, y) >= 0.99
+    other = model(PLAIN, phases=PhaseLearner((0.25,), random_state=1)).fit(X, y)
+    same = model(PLAIN, phases=PhaseLearner((0.25,))).fit(X, y)
+    assert phases_of(other) != phases_of(same)
+    assert other.score(X, y) >= 0.99
 
 
 def test_of_all_descents_with_all_items_the_deepest_counts(
@@ -1367,19 +1424,19 @@ def test_a_line_in_the_log_and_no_bar_in_a_pipe(
 ) -> None:
     X, y = equal_or_not(60, 3)
     with caplog.at_level(logging.INFO, logger="stc"):
-        model(PLAIN, phases="learn").fit(X, y)
+        model(PLAIN, phases=QUICK).fit(X, y)
     said = [record for record in caplog.records if record.name == "stc"]
     assert len(said) == 1
     assert said[0].levelno == logging.INFO
     assert "phases" in said[0].getMessage()
     assert capsys.readouterr() == ("", "")
-    model(PLAIN, phases=PhaseLearner(progress=False)).fit(X, y)
+    model(PLAIN, phases=clone(QUICK).set_params(progress=False)).fit(X, y)
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_bar_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     X, y = equal_or_not(60, 3)
-    model(PLAIN, phases=PhaseLearner(progress=True)).fit(X, y)
+    model(PLAIN, phases=clone(QUICK).set_params(progress=True)).fit(X, y)
     out, err = capsys.readouterr()
     assert out == ""
     assert "phases" in err
@@ -1622,13 +1679,14 @@ def test_phases_survive_copies(twins: SparseTensorClassifier) -> None:
     [None, {}, "learn", PhaseLearner(max_iter=7), {True: {"x0": {"1": 0.5}}}, np.full((6, 2), 0.3)],
 )
 def test_clones_have_the_phases_as_parameter_and_nothing_learnt(phases: Any) -> None:
-    fitted = model(PLAIN, phases=phases).fit(*equal_or_not(20, 3))
+    data = equal_or_not(12, 3)
+    fitted = model(PLAIN, phases=phases).fit(*data)
     twin = clone(fitted)
     assert not hasattr(twin, "classes_")
     assert repr(twin.phases) == repr(phases)
     assert repr(twin) == repr(fitted)
     np.testing.assert_array_equal(
-        twin.fit(*equal_or_not(20, 3)).predict_proba([["1", "2"]]),
+        twin.fit(*data).predict_proba([["1", "2"]]),
         fitted.predict_proba([["1", "2"]]),
     )
 

@@ -488,9 +488,9 @@ def test_a_class_without_weight_is_no_class() -> None:
 
 def test_results_are_laid_out_as_grid_search_lays_them_out() -> None:
     X, y = table()
-    model = SparseTensorClassifierCV(
-        **FEW, phases=None, interactions=[1, 2], max_features=9, scoring="accuracy", cv=KFold(3)
-    ).fit(X, y)
+    given = {"interactions": [1, 2], "min_support": 3, "max_features": 9}
+    model = SparseTensorClassifierCV(**FEW, phases=None, **given, scoring="accuracy", cv=KFold(3))
+    model.fit(X, y)
     grid = searched(model, X, y)
     ours, theirs = model.cv_results_, grid.cv_results_
     assert set(ours) == {name for name in theirs if not name.endswith("_time")} | {"round"}
@@ -502,6 +502,7 @@ def test_results_are_laid_out_as_grid_search_lays_them_out() -> None:
             assert_array_equal(np.ma.getmaskarray(ours[name]), np.ma.getmaskarray(theirs[name]))
             assert ours[name].tolist() == theirs[name].tolist()
     assert ours["param_max_features"].tolist() == [None] * 4 + [9] * 4
+    assert ours["param_min_support"].tolist() == [None] * 4 + [3] * 4
     assert ours["rank_test_score"].dtype == theirs["rank_test_score"].dtype
     assert_array_equal(ours["rank_test_score"], theirs["rank_test_score"])
     assert ours["round"].tolist() == [2] * 8
@@ -933,7 +934,7 @@ def test_joint_targets() -> None:
     assert_allclose(scores_of(model.cv_results_), scores_of(joined.cv_results_), atol=1e-12)
     assert model.best_params_ == joined.best_params_
     with pytest.raises(ValueError, match=r"scoring.*one target"):
-        model.set_params(scoring="accuracy").fit(X, both)
+        model.set_params(scoring="f1_macro").fit(X, both)
 
 
 def test_joint_targets_with_phases() -> None:

@@ -194,16 +194,23 @@ class CrossFit:
 
     def weights(self, hyper: Hyper) -> Floats:
         """`W_ij` of each entry without each fold, up to a factor a fold."""
-        return np.stack([self._weights(data, hyper) for data in self.corpora])
+        return np.concatenate([self._weights(data, [hyper]) for data in self.corpora])
 
-    def _weights(self, data: Floats, hyper: Hyper) -> Floats:
+    def _weights(self, data: Floats, hypers: Sequence[Hyper]) -> Floats:
+        """`W_ij` of the entries with these masses, a row per setting."""
         kept = data > 0
         rows = np.repeat(np.arange(self.mass.shape[0]), np.diff(self.mass.indptr))[kept]
         indptr = offsets_of(np.bincount(rows, minlength=self.mass.shape[0]))
         C = sparse.csr_array((data[kept], self.mass.indices[kept], indptr), shape=self.mass.shape)
-        W = np.zeros(len(data))
-        W[kept] = formulas.weights(formulas.log_weights(C, *hyper))[0].data
+        W = np.zeros((len(hypers), len(data)))
+        for place, log_W in enumerate(formulas.log_weights_of_many(C, hypers)):
+            W[place, kept] = formulas.weights(log_W)[0].data
         return W
+
+    def _corpus_without(self, fold: int) -> Floats:
+        """`C_ij` of each entry without a fold; those not learnt from are no part of any."""
+        apart = self.counted is not None and fold == self.n_folds - 1
+        return np.asarray(self.mass.data if apart else self.corpora[fold])
 
     @cached_property
     def frequencies(self) -> Floats:
@@ -252,9 +259,8 @@ class CrossFit:
         n_features, n_classes = self.mass.shape
         table = np.zeros((n_features + 1, len(hypers) * n_classes))  # the last row: unknown
         rows = np.repeat(np.arange(n_features), np.diff(self.mass.indptr))
-        for place, hyper in enumerate(hypers):
-            columns = self.mass.indices + place * n_classes
-            table[rows, columns] = self._weights(self.corpora[fold], hyper)
+        for place, W in enumerate(self._weights(self._corpus_without(fold), hypers)):
+            table[rows, self.mass.indices + place * n_classes] = W
         return table
 
     def _matrix(self, power: float) -> sparse.csr_array:

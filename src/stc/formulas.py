@@ -7,6 +7,7 @@ was not observed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,25 @@ def log_weights(
     C: sparse.csr_array, power: float, balance: float, entropy: float
 ) -> sparse.csr_array:
     """`ln W_ij`, `W_ij = H_j^h B_ij^p`, with `H_j^0 = 1`; -inf where `H_j` is 0."""
-    log_W = power * log_balanced(C, balance)
-    if entropy != 0:
-        with np.errstate(divide="ignore"):
-            log_W += entropy * np.log(entropy_weights(C))[_rows(C)]
-    return with_data(C, log_W)
+    return next(log_weights_of_many(C, [(power, balance, entropy)]))
+
+
+def log_weights_of_many(
+    C: sparse.csr_array, settings: Iterable[tuple[float, float, float]]
+) -> Iterator[sparse.csr_array]:
+    """`ln W_ij` for each (power, balance, entropy); what they share is computed once."""
+    balanced: dict[float, Floats] = {}
+    log_H: Floats | None = None
+    for power, balance, entropy in settings:
+        if balance not in balanced:
+            balanced[balance] = log_balanced(C, balance)
+        log_W = power * balanced[balance]
+        if entropy != 0:
+            if log_H is None:
+                with np.errstate(divide="ignore"):
+                    log_H = np.log(entropy_weights(C))[_rows(C)]
+            log_W += entropy * log_H
+        yield with_data(C, log_W)
 
 
 def weights(log_W: sparse.csr_array) -> tuple[sparse.csr_array, bool]:

@@ -360,6 +360,9 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         truth, weight = problem.truth, problem.sample_weight
         if self.scoring is None:
             return lambda judged, P: _accuracy_less_loss(P, truth[judged], weight[judged])
+        if self.scoring == "accuracy":  # what scikit-learn computes, without its checks each time
+            best = np.argmax(truth, axis=1)
+            return lambda judged, P: float(np.mean(np.argmax(P, axis=1) == best[judged]))
         form = batch.target.form
         if form.kind == "joint":
             raise ValueError("scoring is for one target; with several leave scoring=None")
