@@ -396,8 +396,11 @@ def test_theta_is_told_by_name_or_by_place(container: str, several: bool) -> Non
         assert_interferes(fitted, asked, form, items, Interference(truth, PLAIN, phi))
 
 
-def test_theta_follows_the_items_that_a_policy_passes_on() -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_theta_follows_the_items_that_a_policy_passes_on(several: bool) -> None:
     X, y, theta = crowd(16)
+    if several:
+        X = [{a: {v: 2.0, "x": 1.0} for a, v in own.items()} for own in X]
     options = {"dimensions": {"one": ["a"], "two": ["b", "c", "d"]}}
     fitted = model(PLAIN, policy=[["one", "two"], ["two"]], **options).fit(X, y)
     unseen = [{**own, "a": "never learnt"} if n % 3 else own for n, own in enumerate(X)]
