@@ -263,6 +263,14 @@ def _cells(result: Result) -> list[str]:
     ]
 
 
+def finish(results: Sequence[Result], file: Path | None, packages: Sequence[str]) -> int:
+    """Print the table, write the JSON if a file is named, and return the exit code."""
+    print(table(results))
+    if file:
+        write_json(file, results, packages)
+    return 0
+
+
 def write_json(file: Path, results: Sequence[Row], packages: Sequence[str]) -> None:
     """Write every run of every result, and what they ran on."""
     found = [asdict(result) | result.summary() for result in results]

@@ -358,10 +358,7 @@ def main() -> int:
     results = []
     for name in arguments.only:
         results += GROUPS[name](arguments.repeats)
-    print(harness.table(results))
-    if arguments.json:
-        harness.write_json(arguments.json, results, PACKAGES)
-    return 0
+    return harness.finish(results, arguments.json, PACKAGES)
 
 
 if __name__ == "__main__":

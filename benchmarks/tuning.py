@@ -87,10 +87,7 @@ def main() -> int:
             print(error, file=sys.stderr)
             return 2
         harness.progress(f"{name}: {1 / results[-1].ratio:.1f} times faster")
-    print(harness.table(results))
-    if arguments.json:
-        harness.write_json(arguments.json, results, PACKAGES)
-    return 0
+    return harness.finish(results, arguments.json, PACKAGES)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,14 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from stc import PhaseLearner, SparseTensorClassifier, SparseTensorClassifierCV, load_zoo, tuning
+from stc import (
+    PhaseLearner,
+    SparseTensorClassifier,
+    SparseTensorClassifierCV,
+    load_zoo,
+    search,
+    tuning,
+)
 from stc.conjunctions import Interactions
 from stc.crossfit import CrossFit, folds_of
 from stc.encode import encode
@@ -421,8 +428,8 @@ def test_the_default_score_is_accuracy_less_some_log_loss() -> None:
             P = fitted_again(classes, setting, data, (learning, judged))
             truth = y[judged, None] == classes
             right = P.argmax(axis=1) == truth.argmax(axis=1)
-            loss = -np.log(np.maximum(P, tuning._LEAST))[truth]
-            expected = np.average(right - tuning._LOSS_SHARE * loss, weights=weight[judged])
+            loss = -np.log(np.maximum(P, search._LEAST))[truth]
+            expected = np.average(right - search._LOSS_SHARE * loss, weights=weight[judged])
             found = model.cv_results_[f"split{place}_test_score"][row]
             assert found == pytest.approx(expected, abs=1e-9)
 
@@ -933,8 +940,21 @@ def test_joint_targets() -> None:
     joined = clone(model).fit(X, labels)
     assert_allclose(scores_of(model.cv_results_), scores_of(joined.cv_results_), atol=1e-12)
     assert model.best_params_ == joined.best_params_
-    with pytest.raises(ValueError, match=r"scoring.*one target"):
+    model.set_params(scoring="accuracy").fit(X, both)  # of both targets together
+    joined = clone(model).fit(X, labels)
+    assert_allclose(scores_of(model.cv_results_), scores_of(joined.cv_results_), atol=1e-12)
+    with pytest.raises(ValueError, match=r"several targets, scoring is None or 'accuracy'"):
         model.set_params(scoring="f1_macro").fit(X, both)
+
+
+@pytest.mark.parametrize("name", ["interactions", "ngrams"])
+@pytest.mark.parametrize("value", [2, [1, 2]])
+def test_what_the_data_cannot_have_is_refused(name: str, value: Any) -> None:
+    counts = sp.csr_array(np.eye(10))
+    others = {"interactions": [["a b"] * 10, counts], "ngrams": [[["a", "b"]] * 10, counts]}
+    for X in others[name]:
+        with pytest.raises(ValueError, match=rf"{name}=.* is for (table|documents); X holds"):
+            SparseTensorClassifierCV(**{name: value}, phases=None).fit(X, [0, 1] * 5)
 
 
 def test_joint_targets_with_phases() -> None:

@@ -12,21 +12,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stc.agent import PolicyAgent, learn_policy
 from stc.angles import given_phases
 from stc.conjunctions import Interactions
-from stc.crossfit import CrossFit, folds_of
 from stc.encode import encode_classes, encode_sample_weight
 from stc.explain import LocalExplanation
 from stc.intake import Batch, Intake
 from stc.labels import Evidence, cross_fitted, each_alone, ratios
-from stc.model import Model, shown, weighted
+from stc.model import Model
 from stc.observations import Observations
-from stc.phases import HISTORY, PhaseLearner, learn_phases
+from stc.phases import PhaseLearner, with_phases
 from stc.policy import Cascade, Hyper, Policy, read_policy
 from stc.schema import KINDS, Schema
 from stc.tables import contribution_table, corpus_table, feature_names, joint_table
@@ -401,11 +399,11 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             raise TypeError(f"learner is a PhaseLearner, got {type(learner).__name__}")
         batch = self._intake().batch(X, y, sample_weight, model)
         self._refuse_large(model, batch.observed)
-        model, history = self._with_phases(learner or self._learner(), model, batch)
+        learner = learner or self._learner()
+        model, history = with_phases(learner, model, *batch.weighted(), self._hyper())
         evidence = self._learnt.evidence
         if model.form.multilabel and self.label_threshold is None:
-            parts = weighted(batch.observed, batch.target.column, batch.sample_weight)
-            found = cross_fitted(model, *parts, self._hyper(), self.max_tuples)
+            found = cross_fitted(model, *batch.weighted(), self._hyper(), self.max_tuples)
             evidence = found if found.true.any() else evidence
         self._become(replace(self._learnt, model=model, history=history, evidence=evidence))
         return self
@@ -815,13 +813,11 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 "dimensions=None"
             )
         made.refuse_large(batch.observed, self.max_tuples)
-        parts = weighted(batch.observed, batch.target.column, batch.sample_weight)
-        return made.selected(*parts, self.min_support, self.max_features)
+        return made.selected(*batch.weighted(), self.min_support, self.max_features)
 
     def _learnt_policy(self, batch: Batch, dimensions: Dimensions) -> tuple[Policy, pl.DataFrame]:
         agent = self.policy if isinstance(self.policy, PolicyAgent) else PolicyAgent()
-        parts = weighted(batch.observed, batch.target.column, batch.sample_weight)
-        return learn_policy(agent, *parts, dimensions, self._hyper(), self.max_tuples)
+        return learn_policy(agent, *batch.weighted(), dimensions, self._hyper(), self.max_tuples)
 
     def _read_policy(self, dimensions: Dimensions) -> Policy:
         if self.policy is None:
@@ -862,41 +858,18 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Learn a batch (and its phases, with a learner), and become what comes of it."""
         model = replace(before.model, form=batch.target.form)
         self._refuse_large(model, batch.observed)
-        parts = batch.observed, batch.target.column, batch.sample_weight
-        model, evidence = model.learnt(*parts), before.evidence
+        model = model.learnt(batch.observed, batch.target.column, batch.sample_weight)
+        evidence = before.evidence
         history = before.history
         if learner is not None:
-            model, history = self._with_phases(learner, model, batch)
+            model, history = with_phases(learner, model, *batch.weighted(), self._hyper())
         if model.form.multilabel and self.label_threshold is None:
-            evidence += cross_fitted(model, *weighted(*parts), self._hyper(), self.max_tuples)
+            evidence += cross_fitted(model, *batch.weighted(), self._hyper(), self.max_tuples)
         warned = before.warned or self._warned_of_measurements(batch.observed)
         self._become(Learnt(model, before.values, evidence, warned, history))
 
     def _learner(self) -> PhaseLearner:
         return self.phases if isinstance(self.phases, PhaseLearner) else PhaseLearner()
-
-    def _with_phases(
-        self, learner: PhaseLearner, model: Model, batch: Batch
-    ) -> tuple[Model, pl.DataFrame]:
-        """The model with phases learnt from these items, and what was tried."""
-        learner.check()
-        observed, target, weight = weighted(
-            batch.observed, batch.target.column, batch.sample_weight
-        )
-        labels = np.asarray(target.values)[target.entries()[1]]
-        unknown = np.flatnonzero(~np.isin(labels, model.classes))
-        if len(unknown):
-            raise ValueError(f"y has the class {shown(labels[unknown[0]])}, which was never learnt")
-        generator = check_random_state(learner.random_state)
-        classes = np.argmax(target.matrix().toarray(), axis=1)
-        fold = folds_of(classes, min(learner.folds, observed.n_items), generator)
-        corpora, tables = dict(model.corpora), []
-        for subset in filter(None, model.policy):
-            cross = CrossFit.of(model, subset, observed, target, weight, fold)
-            phases, tried = learn_phases(learner, cross, self._hyper())
-            corpora[subset] = replace(corpora[subset], phases=phases)
-            tables.append(tried)
-        return replace(model, corpora=corpora), pl.concat([pl.DataFrame(schema=HISTORY), *tables])
 
     def _refuse_large(self, model: Model, observed: Observations) -> None:
         model.interactions.refuse_large(observed, self.max_tuples)

@@ -17,8 +17,8 @@ from stc.encode import (
     split_targets,
     with_theta,
 )
-from stc.model import Model
-from stc.observations import Observations
+from stc.model import Model, weighted
+from stc.observations import Column, Observations
 from stc.scales import Scale, refuse_beyond, scaled, scales_of
 from stc.schema import Schema
 from stc.targets import Target
@@ -32,6 +32,10 @@ class Batch:
     target: Target
     sample_weight: NDArray[np.float64]
     scales: Mapping[str, Scale]
+
+    def weighted(self) -> tuple[Observations, Column, NDArray[np.float64]]:
+        """Items, classes and weights of those that weigh something."""
+        return weighted(self.observed, self.target.column, self.sample_weight)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,8 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from stc._progress import Progress
 from stc.corpus import Phases
-from stc.crossfit import CrossFit
+from stc.crossfit import CrossFit, folds_of
 from stc.formulas import Floats
+from stc.model import Model, shown
+from stc.observations import Column, Observations
 from stc.policy import Hyper
 from stc.waves import Judgement, Waves
 
@@ -120,13 +122,6 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.progress = progress
 
-    def check(self) -> None:
-        """Refuse options that make no sense."""
-        self._validate_params()
-        for penalty in self.penalties:
-            if not isinstance(penalty, Real) or not penalty >= 0:
-                raise ValueError(f"penalties holds {penalty!r}; each is a number from 0")
-
 
 class Point(NamedTuple):
     """Where a descent is: the phases and the sharpness."""
@@ -201,10 +196,9 @@ class Descent:
         return loss, np.append(gradient, slope.sharpness + bent), slope.log_probabilities
 
 
-def strength(penalty: float, cross: CrossFit, waves: Waves) -> float:
-    """`lambda / (m n)`: the penalty for so many items of so many values."""
-    n_items = max(float(waves.weight.sum()), 1.0)
-    return penalty / (max(cross.values_per_item, 1.0) * n_items)
+def strength(penalty: float, cross: CrossFit, weight: Floats) -> float:
+    """`lambda / (m n)`: the penalty for items of this weight, with so many values each."""
+    return penalty / (max(cross.values_per_item, 1.0) * max(float(weight.sum()), 1.0))
 
 
 def start_of(cross: CrossFit, random_state: Any) -> Point:
@@ -236,12 +230,38 @@ class Choice(NamedTuple):
     without: Judgement
 
 
-def learn_phases(
-    learner: PhaseLearner, cross: CrossFit, hyper: Hyper
-) -> tuple[Phases | None, pl.DataFrame]:
-    """The phases of a corpus, or None if the plain model is as good; and what was tried."""
-    learner.check()
-    return _Learning(learner, cross, hyper).run()
+def with_phases(
+    learner: PhaseLearner,
+    model: Model,
+    observed: Observations,
+    target: Column,
+    sample_weight: Floats,
+    hyper: Hyper,
+) -> tuple[Model, pl.DataFrame]:
+    """The model with phases learnt from items, for each set of its policy; and what was tried."""
+    _check(learner)
+    labels = np.asarray(target.values)[target.entries()[1]]
+    unknown = np.flatnonzero(~np.isin(labels, model.classes))
+    if len(unknown):
+        raise ValueError(f"y has the class {shown(labels[unknown[0]])}, which was never learnt")
+    classes = np.argmax(target.matrix().toarray(), axis=1)
+    count = min(learner.folds, observed.n_items)
+    fold = folds_of(classes, count, check_random_state(learner.random_state))
+    corpora, tables = dict(model.corpora), [pl.DataFrame(schema=_HISTORY)]
+    for subset in filter(None, model.policy):
+        cross = CrossFit.of(model, subset, observed, target, sample_weight, fold)
+        phases, tried = _Learning(learner, cross, hyper).run()
+        corpora[subset] = replace(corpora[subset], phases=phases)
+        tables.append(tried)
+    return replace(model, corpora=corpora), pl.concat(tables)
+
+
+def _check(learner: PhaseLearner) -> None:
+    """Refuse options that make no sense."""
+    learner._validate_params()
+    for penalty in learner.penalties:
+        if not isinstance(penalty, Real) or not penalty >= 0:
+            raise ValueError(f"penalties holds {penalty!r}; each is a number from 0")
 
 
 class _Learning:
@@ -264,7 +284,7 @@ class _Learning:
             choice = self._chosen(progress) if self.learner.validation else self._given()
             found = self._final(choice, progress)
         _log(choice, found)
-        return found, pl.DataFrame(self.history, schema=HISTORY)
+        return found, pl.DataFrame(self.history, schema=_HISTORY)
 
     def _given(self) -> Choice:
         """What the options say, without a look at items held out."""
@@ -281,7 +301,7 @@ class _Learning:
         count = max(int(np.count_nonzero(watched.weight)), 1)
         noise = _NOISE * np.sqrt(without.accuracy * (1 - without.accuracy) / count)
         best = Choice(None, 0, without, without)
-        for number, penalty in enumerate(self.learner.penalties):
+        for number, penalty in enumerate(filter(np.isfinite, self.learner.penalties)):
             if self._late() or not watched.weight.any():
                 break
             progress.update(number, len(self.learner.penalties) + 1, f"penalty {penalty:g}")
@@ -310,7 +330,7 @@ class _Learning:
             if not learning.weight.any() or not watched.weight.any():
                 continue
             curve = _Curve(watched, self._remember(penalty, fold))
-            descent = Descent(learning, strength(penalty, self.cross, learning))
+            descent = Descent(learning, strength(penalty, self.cross, learning.weight))
             descent.run(self.start, self.learner.max_iter, curve)
             curves.append(curve.judgements)
             weights.append(float(watched.weight.sum()))
@@ -325,10 +345,11 @@ class _Learning:
             zero = np.zeros(self.cross.mass.nnz)
             return None if sharpness == 1.0 else Phases(zero, sharpness)
         progress.update(number, number + 1, f"penalty {choice.penalty:g}, all items")
-        descent = Descent(self.waves, strength(choice.penalty, self.cross, self.waves))
-        remember = self._remember(choice.penalty, None, 0)
-        if len(self.parts) > 1:
-            return Phases(*self._by_batches(descent, remember))
+        whole = len(self.parts) == 1
+        weight = self.waves.weight if whole else self.cross.sample_weight
+        descent = Descent(self.waves, strength(choice.penalty, self.cross, weight))
+        if not whole:
+            return Phases(*self._by_batches(descent, self._remember(choice.penalty, None)))
         few = self.waves.amplitudes.nnz <= _CHEAP
         starts = [self.start, *self._more_starts()] if few else [self.start]
         found = []
@@ -387,6 +408,10 @@ def _log(choice: Choice, found: Phases | None) -> None:
     if choice.penalty is None:
         log.info("phases: none are better than none; sharpness %.3g", sharpness)
         return
+    if np.isnan(choice.judgement.loss):  # nothing was held out
+        given = choice.penalty, choice.steps, sharpness
+        log.info("phases: penalty %g, up to %d iterations, sharpness %.3g", *given)
+        return
     log.info(
         "phases: penalty %g, %d iterations, sharpness %.3g; held-out log-loss %.4f (%.4f without), "
         "accuracy %.4f (%.4f without)",
@@ -400,7 +425,7 @@ def _log(choice: Choice, found: Phases | None) -> None:
     )
 
 
-HISTORY = {
+_HISTORY = {
     "penalty": pl.Float64,
     "fold": pl.Int64,
     "start": pl.Int64,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,15 +120,18 @@ class Scorer:
         self, U: Floats, xp: NDArray[Any], features: NDArray[Any], offsets: NDArray[Any]
     ) -> None:
         """Set to 0 the scores that rounding has left where contributions cancel each other."""
-        table = self._table
-        highest = np.abs(table).max(axis=1)
-        largest = np.asarray(highest.toarray()).ravel() if sparse.issparse(highest) else highest
-        most = sum_by_item(np.abs(xp) * largest[features], offsets)
+        most = sum_by_item(np.abs(xp) * self._largest[features], offsets)
         for item in np.flatnonzero(U.max(axis=1) < _SUSPICIOUS * most):
             own = slice(offsets[item], offsets[item + 1])
-            amounts = np.abs(table[features[own]])
+            amounts = np.abs(self._table[features[own]])
             sums = np.asarray(np.abs(xp[own]) @ amounts).ravel()
             U[item, U[item] <= _CANCELLED * sums] = 0.0
+
+    @cached_property
+    def _largest(self) -> Floats:
+        """The largest weight of each feature."""
+        highest = np.abs(self._table).max(axis=1)
+        return np.asarray(highest.toarray()).ravel() if sparse.issparse(highest) else highest
 
     def _turns(self, features: NDArray[Any], theta: Floats | None) -> Floats | None:
         """`theta_j - phi_ij` of the entries of these features."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse
+from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -21,8 +22,10 @@ from stc.policy import Hyper
 
 # Folds within what is learnt from, whose weights leave them out.
 _INNER_FOLDS = 10
-# No probability of a class is below this when a sharpness is judged.
-_LEAST = 1e-4
+# The default score: accuracy less this share of the log-loss, for which no probability is below ...
+_LOSS_SHARE, _LEAST = 0.2, 1e-4
+# In a first round: items to learn from and to judge by.
+_FEW_ITEMS = (4000, 2000)
 
 
 class Candidate(NamedTuple):
@@ -106,7 +109,7 @@ class Search:
         for order in {candidate.order: None for candidate in candidates}:
             own = [candidate for candidate in candidates if candidate.order == order]
             tasks = [delayed(self._plain_split)(order, own, split) for split in splits]
-            found = self._parallel(tasks)
+            found: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
             for place, candidate in enumerate(own):
                 each = [by_candidate[place] for by_candidate, _ in found]
                 if candidate.penalty is not None:
@@ -195,12 +198,9 @@ class Search:
         found = []
         for penalty in penalties:
             watch = _Snapshots(judged, checkpoints, score, at_start)
-            Descent(waves, strength(penalty, cross, waves)).run(start, checkpoints[-1], watch)
+            descent = Descent(waves, strength(penalty, cross, waves.weight))
+            descent.run(start, checkpoints[-1], watch)
             found.append(watch.all())
-        return found
-
-    def _parallel(self, tasks: list[Any]) -> list[Any]:
-        found: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
         return found
 
 
@@ -252,3 +252,49 @@ def _sharpest(P: Floats, truth: Floats, weight: Floats) -> Floats:
 
     best = optimize.minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded")
     return to_the(best.x)
+
+
+def accuracy_less_loss(P: Floats, truth: Floats, weight: Floats) -> float:
+    """Accuracy, less a share of the log-loss."""
+    right = truth[np.arange(len(P)), np.argmax(P, axis=1)]
+    loss = -(truth * np.log(np.maximum(P, _LEAST))).sum(axis=1)
+    return float(np.average(right - _LOSS_SHARE * loss, weights=weight))
+
+
+def first_splits(splits: Sequence[Split], seed: int) -> list[Split]:
+    """Few items of one split, or of two if these are small."""
+    generator = check_random_state(seed)
+    learn, judge = _FEW_ITEMS
+    few = splits[: 1 if len(splits[0].judged) >= judge / 2 else 2]
+    return [
+        Split(
+            np.sort(generator.permutation(split.learning)[:learn]),
+            np.sort(generator.permutation(split.judged)[:judge]),
+        )
+        for split in few
+    ]
+
+
+def results_of(trials: Sequence[Trial], chosen: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The table of all trials, as GridSearchCV has it."""
+    n_splits = max(len(trial.scores) for trial in trials)
+    scores = np.full((len(trials), n_splits), np.nan)
+    for row, trial in zip(scores, trials, strict=True):
+        row[: len(trial.scores)] = trial.scores
+    rounds = np.array([trial.stage for trial in trials])
+    means = np.nanmean(scores, axis=1)
+    results: dict[str, Any] = {"params": list(chosen)}
+    for name in dict.fromkeys(name for own in chosen for name in own):
+        absent = np.array([name not in own for own in chosen])
+        values = np.empty(len(chosen), dtype=object)
+        values[:] = [own.get(name) for own in chosen]
+        results[f"param_{name}"] = np.ma.MaskedArray(values, mask=absent)
+    for number in range(n_splits):
+        results[f"split{number}_test_score"] = scores[:, number]
+    results["mean_test_score"] = means
+    results["std_test_score"] = np.nanstd(scores, axis=1)
+    # What did not get into the last round comes after all that did.
+    order = np.where(rounds == 2, means, means - 2 * (1 + np.abs(means).max()))
+    results["rank_test_score"] = rankdata(-order, method="min").astype(np.int32)
+    results["round"] = rounds
+    return results

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -25,10 +24,19 @@ from stc.explain import LocalExplanation
 from stc.formulas import Floats
 from stc.intake import Batch
 from stc.layout import Layout
-from stc.model import weighted
 from stc.phases import PhaseLearner
 from stc.policy import Hyper
-from stc.search import Candidate, Problem, Search, Split, Trial
+from stc.schema import KINDS
+from stc.search import (
+    Candidate,
+    Problem,
+    Search,
+    Split,
+    Trial,
+    accuracy_less_loss,
+    first_splits,
+    results_of,
+)
 
 # What "auto" tries. Plain settings cost next to nothing; phases are learnt for few.
 _PLAIN = {"power": (1 / 3, 0.5, 1.0), "balance": (0.0, 0.5, 1.0), "entropy": (0.0, 0.5, 1.0, 2.0)}
@@ -49,14 +57,12 @@ _ORDERS, _NGRAMS = (1, 2, 3), (1, 2)
 _FEW_TRIPLES = 10_000_000
 # From so many items on, a conjunction must be shown by one more.
 _MANY_ITEMS = 5000
-# First round of the phases: items to learn from and to judge by, iterations; how many go on.
-_FIRST_ROUND = (4000, 2000, 60)
+# First round of the phases: iterations; how many are tried with other penalties, how many go on.
+_FIRST_ROUND = (60,)
 _PROMISING, _FINALISTS = 3, 2
 # Last round: iterations after which the judged items are looked at, and how many of these suffice.
 _CHECKPOINTS = (40, 70, 120, 200)
 _ENOUGH_JUDGED = 2000
-# The default score: accuracy less this share of the log-loss, for which no probability is below ...
-_LOSS_SHARE, _LEAST = 0.2, 1e-4
 # Parameters of SparseTensorClassifier that are not chosen, and what each may be.
 _COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
 _CONSTRAINTS = SparseTensorClassifier._parameter_constraints
@@ -226,7 +232,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         estimator = SparseTensorClassifier(**self._common(), **chosen[place])
         self.best_estimator_ = estimator.fit(X, y, sample_weight)
         self.best_params_, self.best_score_, self.best_index_ = chosen[place], best.mean, place
-        self.cv_results_ = _results(search.trials, chosen)
+        self.cv_results_ = results_of(search.trials, chosen)
         self.n_splits_ = max(len(trial.scores) for trial in search.trials)
         return self
 
@@ -259,15 +265,23 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _batches(self, X: Any, y: Any, sample_weight: Any, batch: Batch) -> dict[int, Batch]:
         """The data as each order of interactions, or of neighbouring words, sees it."""
-        parts = weighted(batch.observed, batch.target.column, batch.sample_weight)
-        target = replace(batch.target, column=parts[1])
-        batch = replace(batch, observed=parts[0], target=target, sample_weight=parts[2])
+        observed, column, weight = batch.weighted()
+        target = replace(batch.target, column=column)
+        batch = replace(batch, observed=observed, target=target, sample_weight=weight)
+        self._refuse_meaningless(batch.observed.kind)
         if batch.observed.kind == "documents":
             return {n: self._with_ngrams(X, y, sample_weight, batch, n) for n in self._ngrams()}
         return {
             order: replace(batch, observed=Interactions(order).applied(batch.observed))
             for order in self._orders(batch)
         }
+
+    def _refuse_meaningless(self, kind: str) -> None:
+        """Refuse conjunctions of what has no attributes, and neighbours of what has no words."""
+        for name, needed in (("interactions", "table"), ("ngrams", "documents")):
+            given = getattr(self, name)
+            if kind != needed and any(value > 1 for value in _grid(given, (1,))):
+                raise ValueError(f"{name}={given!r} is for {needed}; X holds {KINDS[kind]}")
 
     def _ngrams(self) -> list[int]:
         return [int(n) for n in _grid(self.ngrams, _NGRAMS)]
@@ -278,8 +292,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         base = SparseTensorClassifier(ngrams=n, **self._common())
         base._validate_params()
         again = base._intake().batch(X, y, sample_weight, None)
-        observed = weighted(again.observed, again.target.column, again.sample_weight)[0]
-        return replace(batch, observed=observed)
+        return replace(batch, observed=again.weighted()[0])
 
     def _orders(self, batch: Batch) -> list[int]:
         """The orders of interactions to try."""
@@ -359,13 +372,13 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         """What judges probabilities of items."""
         truth, weight = problem.truth, problem.sample_weight
         if self.scoring is None:
-            return lambda judged, P: _accuracy_less_loss(P, truth[judged], weight[judged])
+            return lambda judged, P: accuracy_less_loss(P, truth[judged], weight[judged])
         if self.scoring == "accuracy":  # what scikit-learn computes, without its checks each time
             best = np.argmax(truth, axis=1)
             return lambda judged, P: float(np.mean(np.argmax(P, axis=1) == best[judged]))
         form = batch.target.form
         if form.kind == "joint":
-            raise ValueError("scoring is for one target; with several leave scoring=None")
+            raise ValueError("with several targets, scoring is None or 'accuracy', of all of them")
         labels = form.shown_classes(classes)
         scorer = check_scoring(_Answers(labels, np.zeros((1, 1))), self.scoring)
         y = labels[np.argmax(truth, axis=1)]
@@ -381,7 +394,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _tried(self, search: Search, splits: list[Split], seed: int) -> None:
         """Try everything: what is plain, then phases, for "auto" in two rounds."""
         orders = list(search.problem.layouts)
-        penalties = _grid(self.phases, (np.inf, *_PENALTIES))
+        penalties = _grid(self.phases, (np.inf,))
         plain = [penalty for penalty in penalties if penalty is None or np.isinf(penalty)]
         strengths = [float(p) for p in penalties if p is not None and np.isfinite(p)]
         auto = isinstance(self.phases, str)
@@ -394,11 +407,11 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         best = max((trial.mean for trial in search.trials), default=-np.inf)
         if auto and len(splits) == whole and best >= _PERFECT:
             return  # nothing is left to be better at
-        hypers = self._phased(search.problem.documents)
-        candidates = [Candidate(*own) for own in product(orders, hypers, strengths)]
+        settings = product(orders, self._phased(search.problem.documents))
         if auto:
-            few = _first_splits(splits, seed)
-            candidates = self._first_round(search, product(orders, hypers), few)
+            candidates = self._first_round(search, settings, first_splits(splits, seed))
+        else:
+            candidates = [Candidate(*own, p) for own, p in product(settings, strengths)]
         if candidates:
             search.phases(candidates, splits, _CHECKPOINTS, stage=2)
 
@@ -407,7 +420,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         search: Search, settings: Iterable[tuple[int, Hyper]], splits: Sequence[Split]
     ) -> list[Candidate]:
         """The candidates that do best on few items with few iterations."""
-        steps = _FIRST_ROUND[2:]
+        steps = _FIRST_ROUND
         text = search.problem.documents
         middle, *others = _PENALTIES_IN_TEXT if text else _PENALTIES
         first = [Candidate(*own, middle) for own in settings]
@@ -593,49 +606,3 @@ def _grid(given: Any, auto: Sequence[Any]) -> list[Any]:
     if isinstance(given, str):
         return list(auto)
     return list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
-
-
-def _accuracy_less_loss(P: Floats, truth: Floats, weight: Floats) -> float:
-    """Accuracy, less a share of the log-loss."""
-    right = truth[np.arange(len(P)), np.argmax(P, axis=1)]
-    loss = -(truth * np.log(np.maximum(P, _LEAST))).sum(axis=1)
-    return float(np.average(right - _LOSS_SHARE * loss, weights=weight))
-
-
-def _first_splits(splits: Sequence[Split], seed: int) -> list[Split]:
-    """Few items of one split, or of two if these are small."""
-    generator = check_random_state(seed)
-    learn, judge, _ = _FIRST_ROUND
-    few = splits[: 1 if len(splits[0].judged) >= judge / 2 else 2]
-    return [
-        Split(
-            np.sort(generator.permutation(split.learning)[:learn]),
-            np.sort(generator.permutation(split.judged)[:judge]),
-        )
-        for split in few
-    ]
-
-
-def _results(trials: Sequence[Trial], chosen: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The table of all trials, as GridSearchCV has it."""
-    n_splits = max(len(trial.scores) for trial in trials)
-    scores = np.full((len(trials), n_splits), np.nan)
-    for row, trial in zip(scores, trials, strict=True):
-        row[: len(trial.scores)] = trial.scores
-    rounds = np.array([trial.stage for trial in trials])
-    means = np.nanmean(scores, axis=1)
-    results: dict[str, Any] = {"params": list(chosen)}
-    for name in dict.fromkeys(name for own in chosen for name in own):
-        absent = np.array([name not in own for own in chosen])
-        values = np.empty(len(chosen), dtype=object)
-        values[:] = [own.get(name) for own in chosen]
-        results[f"param_{name}"] = np.ma.MaskedArray(values, mask=absent)
-    for number in range(n_splits):
-        results[f"split{number}_test_score"] = scores[:, number]
-    results["mean_test_score"] = means
-    results["std_test_score"] = np.nanstd(scores, axis=1)
-    # What did not get into the last round comes after all that did.
-    order = np.where(rounds == 2, means, means - 2 * (1 + np.abs(means).max()))
-    results["rank_test_score"] = rankdata(-order, method="min").astype(np.int32)
-    results["round"] = rounds
-    return results
