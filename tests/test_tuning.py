@@ -305,10 +305,15 @@ SCORINGS = ["accuracy", "neg_log_loss", "f1_macro", "roc_auc_ovr", "neg_brier_sc
 CALLABLES = [by_answers, make_scorer(matthews_corrcoef)]
 
 
+def common_of(model: SparseTensorClassifierCV) -> dict[str, Any]:
+    """The parameters that are not chosen, unless they are."""
+    return {name: getattr(model, name) for name in COMMON}
+
+
 def searched(model: SparseTensorClassifierCV, X: Any, y: Any) -> GridSearchCV:
     """GridSearchCV over the settings that a model tried, in the same order."""
     grid = [{name: [own] for name, own in s.items()} for s in model.cv_results_["params"]]
-    base = SparseTensorClassifier(**{name: getattr(model, name) for name in COMMON})
+    base = SparseTensorClassifier(**common_of(model) | {"missing": "ignore"})
     return GridSearchCV(base, grid, scoring=model.scoring, cv=model.cv).fit(X, y)
 
 
@@ -335,7 +340,7 @@ def test_scores_are_those_of_grid_search(scoring: Any) -> None:
     model = SparseTensorClassifierCV(
         **FEW, phases=None, interactions=[1, 2], min_support=2, scoring=scoring, cv=cv
     ).fit(X, y)
-    assert len(model.cv_results_["params"]) == 8
+    assert len(model.cv_results_["params"]) == 2 * 8  # values are missing, which are taken two ways
     assert len(set(model.cv_results_["mean_test_score"].round(9))) > 3
     assert_same_search(model, searched(model, X, y))
 
@@ -359,6 +364,7 @@ def test_of_equals_the_first_is_the_best() -> None:
         "balance": 1.0,
         "entropy": 2,
         "phases": None,
+        "missing": "ignore",
         "interactions": 1,
     }
     assert model.cv_results_["rank_test_score"].tolist() == [1] * 8
@@ -371,7 +377,6 @@ SPLITTERS: dict[str, Callable[[], Any]] = {
     "many": lambda: KFold(9),
     "list": lambda: list(KFold(2).split(np.zeros(60))),
     "overlapping": lambda: [(np.arange(40), np.arange(30, 60)), (np.arange(9, 60), np.arange(5))],
-    "None": lambda: None,
 }
 
 
@@ -382,6 +387,70 @@ def test_splitters_of_scikit_learn(name: str) -> None:
     grid = searched(model.fit(X, y), X, y)
     assert_same_search(model, grid)
     assert_array_equal(model.cv_results_["rank_test_score"], grid.cv_results_["rank_test_score"])
+
+
+@pytest.mark.parametrize(("items", "splits"), [(60, 15), (999, 15), (1000, 10), (2000, 5)])
+def test_few_items_are_dealt_several_times(items: int, splits: int) -> None:
+    X, y = [["a"], ["b"]] * (items // 2) + [["a"]] * (items % 2), hard(items, 0)
+    judged: list[list[int]] = []
+    model = SparseTensorClassifierCV(
+        **ONE, phases=None, scoring=lambda _, X, y: judged.append(y.tolist()) or 0.0
+    ).fit(X, y)
+    assert model.n_splits_ == splits == len(judged)
+    for deal in range(0, splits, 5):
+        assert sum(map(len, judged[deal : deal + 5])) == items
+    assert len({tuple(own) for own in judged}) == splits  # no deal is another's
+
+
+def informative_gaps() -> tuple[list[list[Any]], list[str]]:
+    """A value is missing where the class is the one, and says nothing where it is there."""
+    generator = rng_of(0)
+    y = hard(120, 0)
+    return [[None if own == y[0] else str(generator.integers(3)), "same"] for own in y], list(y)
+
+
+def meaningless_gaps() -> tuple[list[list[Any]], list[str]]:
+    """Where nothing is missing all is said; what is missing is one of many attributes' noise."""
+    generator = rng_of(1)
+    y = hard(120, 0)
+    gaps = generator.random((120, 6)) < 0.5
+    rows = [[None if gap else own for gap in row] for row, own in zip(gaps, y, strict=True)]
+    return rows, list(y)
+
+
+@pytest.mark.parametrize("phases", [None, "auto", [None, 1.0]], ids=str)
+def test_missing_values_are_a_category_if_that_is_better(phases: Any) -> None:
+    model = SparseTensorClassifierCV(**ONE, phases=phases, cv=3)
+    plain = clone(model).set_params(phases=INF if phases == "auto" else None)
+    for make, expected in ((informative_gaps, "category"), (meaningless_gaps, "ignore")):
+        X, y = make()
+        ways = [clone(plain).set_params(missing=own).fit(X, y) for own in ("ignore", "category")]
+        assert (ways[0].best_score_ < ways[1].best_score_) == (expected == "category")
+        model.fit(X, y)
+        assert model.best_params_["missing"] == model.best_estimator_.missing == expected
+        results = model.cv_results_
+        phased = [own["missing"] for own in results["params"] if has_phases(own)]
+        assert set(phased) == ({expected} if phases else set())
+        assert set(results["param_missing"].tolist()) == {"ignore", "category"}
+    assert_consistent(model)
+    given = clone(model).set_params(missing="category").fit(X, y)
+    assert "missing" not in given.best_params_
+    assert given.best_estimator_.missing == "category"
+
+
+def has_phases(params: dict[str, Any]) -> bool:
+    return params["phases"] is not None and np.isfinite(params["phases"].penalties[0])
+
+
+def test_what_is_all_right_is_not_certain() -> None:
+    """Sharpness fitted to the judged items: one item more keeps it within bounds."""
+    P = np.array([[0.6, 0.4]] * 10 + [[0.4, 0.6]] * 10)
+    truth = np.array([[1.0, 0.0]] * 10 + [[0.0, 1.0]] * 10)
+    right = search._sharpest(P, truth, np.ones(20))
+    # All alike: the share of the right ones that (20 + 1/2) in 21 say.
+    assert_allclose(right[truth > 0], 20.5 / 21, rtol=1e-4)
+    many = search._sharpest(np.tile(P, (50, 1)), np.tile(truth, (50, 1)), np.ones(1000))
+    assert_allclose(many[:20][truth > 0], 1000.5 / 1001, rtol=1e-5)
 
 
 def test_an_iterator_of_splits_is_used_once() -> None:
@@ -508,11 +577,12 @@ def test_results_are_laid_out_as_grid_search_lays_them_out() -> None:
             assert isinstance(ours[name], np.ma.MaskedArray)
             assert_array_equal(np.ma.getmaskarray(ours[name]), np.ma.getmaskarray(theirs[name]))
             assert ours[name].tolist() == theirs[name].tolist()
-    assert ours["param_max_features"].tolist() == [None] * 4 + [9] * 4
-    assert ours["param_min_support"].tolist() == [None] * 4 + [3] * 4
+    assert ours["param_max_features"].tolist() == ([None] * 4 + [9] * 4) * 2
+    assert ours["param_min_support"].tolist() == ([None] * 4 + [3] * 4) * 2
+    assert ours["param_missing"].tolist() == ["ignore"] * 8 + ["category"] * 8
     assert ours["rank_test_score"].dtype == theirs["rank_test_score"].dtype
     assert_array_equal(ours["rank_test_score"], theirs["rank_test_score"])
-    assert ours["round"].tolist() == [2] * 8
+    assert ours["round"].tolist() == [2] * 16
     pl.DataFrame({name: own for name, own in ours.items() if "score" in name})
 
 
@@ -588,8 +658,7 @@ def test_the_best_estimator_is_a_model_with_the_best_parameters(choice: str) -> 
     X, y = make()
     model = SparseTensorClassifierCV(**params, cv=3).fit(X, y)
     assert type(model.best_estimator_) is SparseTensorClassifier
-    common = {name: getattr(model, name) for name in COMMON}
-    anew = SparseTensorClassifier(**common, **clone_of(model.best_params_)).fit(X, y)
+    anew = SparseTensorClassifier(**common_of(model) | clone_of(model.best_params_)).fit(X, y)
     assert_array_equal(answers(anew, X), answers(model, X))
     twin = clone(model).set_params(n_jobs=2).fit(X, y)  # the same in threads
     assert repr(twin.best_params_) == repr(model.best_params_)
@@ -724,8 +793,8 @@ def test_where_nothing_can_be_learnt_phases_are_no_better() -> None:
 
 def test_all_values_missing() -> None:
     X, y = [[None, None]] * 12, ["a", "b", "b"] * 4
-    model = SparseTensorClassifierCV(**ONE, phases=[None, 1.0, INF], cv=3).fit(X, y)
-    assert_allclose(answers(model, X), [[1 / 3, 2 / 3]] * 12)
+    model = SparseTensorClassifierCV(**ONE, phases=[None, 1.0, INF], missing="ignore", cv=3)
+    assert_allclose(answers(model.fit(X, y), X), [[1 / 3, 2 / 3]] * 12)
     assert model.cv_results_["mean_test_score"] == pytest.approx(model.best_score_, abs=1e-6)
 
 
@@ -764,7 +833,7 @@ GRIDS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("grids", GRIDS, ids=str)
 def test_grids_are_values_lists_tuples_or_arrays(grids: dict[str, Any]) -> None:
     X, y = table()
-    model = SparseTensorClassifierCV(**{"phases": None, "interactions": 1, **grids}, cv=3)
+    model = SparseTensorClassifierCV(**QUICK | grids, missing="ignore", cv=3)
     results = model.fit(X, y).cv_results_
     count = 1
     for name, own in grids.items():

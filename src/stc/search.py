@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse
+from scipy.special import log_softmax
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
@@ -25,7 +26,7 @@ _INNER_FOLDS = 10
 # The default score: accuracy less this share of the log-loss, for which no probability is below ...
 _LOSS_SHARE, _LEAST = 0.2, 1e-4
 # In a first round: items to learn from and to judge by.
-_FEW_ITEMS = (4000, 2000)
+_FEW_ITEMS, _FEW_SPLITS = (4000, 2000), 5
 
 
 class Candidate(NamedTuple):
@@ -71,6 +72,7 @@ class Problem:
     min_support: int
     max_features: Mapping[int, int | None]
     documents: bool = False
+    missing: str = "ignore"
 
     def crossed(self, order: int, split: Split, inner_folds: int, seed: int) -> CrossFit:
         """Both parts of a split laid out, with the features that the learning part chooses."""
@@ -103,6 +105,11 @@ class Search:
     n_jobs: int | None
     progress: bool | None
     trials: list[Trial] = field(default_factory=list)
+
+    @property
+    def best(self) -> float:
+        """The highest mean score so far."""
+        return max((trial.mean for trial in self.trials), default=-np.inf)
 
     def plain(self, candidates: Sequence[Candidate], splits: Sequence[Split]) -> None:
         """Try settings without phases: all at once on each fold's corpus."""
@@ -236,22 +243,25 @@ class _Snapshots:
 
 
 def _sharpest(P: Floats, truth: Floats, weight: Floats) -> Floats:
-    """Probabilities to the power that makes them fit best."""
+    """Probabilities to the power that makes them fit best.
+
+    One item more, of every class alike and like all the others together, keeps what is right about
+    each of these few items from becoming certain: the items judge what they were fitted to.
+    """
     with np.errstate(divide="ignore"):
         log_P = np.maximum(np.log(P), -500.0)
+    one_more = weight / weight.sum()
 
     def to_the(logarithm: float) -> Floats:
-        S = np.exp(logarithm) * log_P
-        S -= S.max(axis=1, keepdims=True)
-        P = np.exp(S)
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        return np.asarray(log_softmax(np.exp(logarithm) * log_P, axis=1))
 
     def loss(logarithm: float) -> float:
-        each = (truth * np.log(np.maximum(to_the(logarithm), _LEAST))).sum(axis=1)
-        return -float(each @ weight)
+        found = to_the(logarithm)
+        each = (truth * np.maximum(found, np.log(_LEAST))).sum(axis=1)
+        return -float(each @ weight + found.mean(axis=1) @ one_more)
 
     best = optimize.minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded")
-    return to_the(best.x)
+    return np.exp(to_the(best.x))
 
 
 def accuracy_less_loss(P: Floats, truth: Floats, weight: Floats) -> float:
@@ -262,10 +272,10 @@ def accuracy_less_loss(P: Floats, truth: Floats, weight: Floats) -> float:
 
 
 def first_splits(splits: Sequence[Split], seed: int) -> list[Split]:
-    """Few items of one split, or of two if these are small."""
+    """Few items of one split, or of several if these are small."""
     generator = check_random_state(seed)
     learn, judge = _FEW_ITEMS
-    few = splits[: 1 if len(splits[0].judged) >= judge / 2 else 2]
+    few = splits[: int(np.clip(judge // len(splits[0].judged), 1, _FEW_SPLITS))]
     return [
         Split(
             np.sort(generator.permutation(split.learning)[:learn]),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from stc.explain import LocalExplanation
 from stc.formulas import Floats
 from stc.intake import Batch
 from stc.layout import Layout
+from stc.observations import Observations
 from stc.phases import PhaseLearner
 from stc.policy import Hyper
 from stc.schema import KINDS
@@ -63,12 +64,22 @@ _PROMISING, _FINALISTS = 3, 2
 # Last round: iterations after which the judged items are looked at, and how many of these suffice.
 _CHECKPOINTS = (40, 70, 120, 200)
 _ENOUGH_JUDGED = 2000
+# Folds, and how often few items are dealt into them.
+_FOLDS, _MOST_DEALS = 5, 3
 # Parameters of SparseTensorClassifier that are not chosen, and what each may be.
 _COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
 _CONSTRAINTS = SparseTensorClassifier._parameter_constraints
 _GRID = [StrOptions({"auto"}), list, tuple, np.ndarray]
 # Scores from here on cannot be told from the best there is.
 _PERFECT = 0.9999
+
+
+class _Given(NamedTuple):
+    """What `fit` was given."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
 
 
 class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -96,8 +107,9 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         has 200 of on average.
     scoring : str or callable, default=None
         As in scikit-learn. None: accuracy, less a fifth of the log-loss to tell equals apart.
-    cv : int or splitter, default=5
-        Folds, or a splitter of scikit-learn.
+    cv : int or splitter, default=None
+        Folds, or a splitter of scikit-learn. None: 5 folds, of fewer than 2,000 items dealt twice,
+        of fewer than 1,000 three times.
     n_jobs : int, default=None
         Threads.
     random_state : int or RandomState, default=0
@@ -106,7 +118,9 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         Whether to show a bar. None: on a terminal.
     continuous : default="auto"
         As in SparseTensorClassifier, where None is the default.
-    ordinal, missing, tokenizer, targets, max_tuples
+    missing : {"auto", "ignore", "category"}, default="auto"
+        As in SparseTensorClassifier. "auto": with what the settings without phases do better.
+    ordinal, tokenizer, targets, max_tuples
         As in SparseTensorClassifier.
 
     Attributes
@@ -141,6 +155,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         **{name: [*_GRID, *_CONSTRAINTS[name]] for name in ("interactions", "ngrams")},
         "phases": [*_GRID, Interval(Real, 0, None, closed="both"), None],
         **{name: _CONSTRAINTS[name] for name in _COMMON},
+        "missing": [*_CONSTRAINTS["missing"], StrOptions({"auto"})],
         "min_support": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_features": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left"), None],
         "scoring": [str, callable, None],
@@ -162,13 +177,13 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         min_support: Any = "auto",
         max_features: Any = "auto",
         scoring: Any = None,
-        cv: Any = 5,
+        cv: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
         progress: bool | None = None,
         continuous: Any = "auto",
         ordinal: Any = None,
-        missing: str = "ignore",
+        missing: str = "auto",
         tokenizer: Any = None,
         targets: Any = None,
         max_tuples: int = 10_000_000,
@@ -219,26 +234,42 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         self._validate_params()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._check_grids()
-        batch = self._batch(X, y, sample_weight)
-        batches = self._batches(X, y, sample_weight, batch)
-        problem, classes = self._problem(batches)
-        splits = self._splits(problem, batch, seed)
-        scorer = self._scorer(problem, classes, next(iter(batches.values())))
-        search = Search(problem, scorer, seed, self.n_jobs, self.progress)
-        self._tried(search, splits, seed)
-        best = max((t for t in search.trials if t.stage == 2), key=lambda trial: trial.mean)
-        chosen = [self._chosen(trial, problem, seed) for trial in search.trials]
-        place = search.trials.index(best)
-        estimator = SparseTensorClassifier(**self._common(), **chosen[place])
+        searches = self._searched(_Given(X, y, sample_weight), seed)
+        tried = [(search, trial) for search in searches for trial in search.trials]
+        trials = [trial for _, trial in tried]
+        best = max((t for t in trials if t.stage == 2), key=lambda trial: trial.mean)
+        chosen = [self._chosen(trial, search.problem, seed) for search, trial in tried]
+        place = trials.index(best)
+        estimator = SparseTensorClassifier(**self._common() | chosen[place])
         self.best_estimator_ = estimator.fit(X, y, sample_weight)
         self.best_params_, self.best_score_, self.best_index_ = chosen[place], best.mean, place
-        self.cv_results_ = results_of(search.trials, chosen)
-        self.n_splits_ = max(len(trial.scores) for trial in search.trials)
+        self.cv_results_ = results_of(trials, chosen)
+        self.n_splits_ = max(len(trial.scores) for trial in trials)
         return self
 
-    def _common(self) -> dict[str, Any]:
-        """Parameters that are not chosen."""
-        return {name: getattr(self, name) for name in _COMMON}
+    def _common(self, missing: str = "ignore") -> dict[str, Any]:
+        """Parameters that are not chosen, and what is tried of those that may be."""
+        common = {name: getattr(self, name) for name in _COMMON}
+        return common if self.missing != "auto" else common | {"missing": missing}
+
+    def _searched(self, given: _Given, seed: int) -> list[Search]:
+        """Everything tried: phases only with the better way to take what is missing."""
+        batch = self._batch(given)
+        search = self._search(given, batch, seed)
+        splits = self._splits(search.problem, batch, seed)
+        searches = [search]
+        if self.missing == "auto" and _with_gaps(batch.observed):
+            searches.append(self._search(given, self._batch(given, "category"), seed, "category"))
+        for own in searches:
+            self._without_phases(own, self._judging(splits))
+        self._with_phases(max(searches, key=lambda own: own.best), splits, seed)
+        return searches
+
+    def _search(self, given: _Given, batch: Batch, seed: int, missing: str = "ignore") -> Search:
+        batches = self._batches(given, batch, missing)
+        problem, classes = self._problem(batches, missing)
+        scorer = self._scorer(problem, classes, next(iter(batches.values())))
+        return Search(problem, scorer, seed, self.n_jobs, self.progress)
 
     def _check_grids(self) -> None:
         """Refuse what could not be tried, before anything is."""
@@ -251,11 +282,11 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
                     raise ValueError(f"{name}: {value!r} is no value to try")
                 type(self)(**{name: value})._validate_params()
 
-    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+    def _batch(self, given: _Given, missing: str = "ignore") -> Batch:
         """The data as it was given."""
-        base = SparseTensorClassifier(**self._common())
+        base = SparseTensorClassifier(**self._common(missing))
         base._validate_params()
-        batch = base._intake().batch(X, y, sample_weight, None)
+        batch = base._intake().batch(*given, None)
         if batch.target.form.multilabel:
             raise ValueError(
                 f"{type(self).__name__} tunes for one class an item; with several labels use "
@@ -263,14 +294,14 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
             )
         return batch
 
-    def _batches(self, X: Any, y: Any, sample_weight: Any, batch: Batch) -> dict[int, Batch]:
+    def _batches(self, given: _Given, batch: Batch, missing: str) -> dict[int, Batch]:
         """The data as each order of interactions, or of neighbouring words, sees it."""
         observed, column, weight = batch.weighted()
         target = replace(batch.target, column=column)
         batch = replace(batch, observed=observed, target=target, sample_weight=weight)
         self._refuse_meaningless(batch.observed.kind)
         if batch.observed.kind == "documents":
-            return {n: self._with_ngrams(X, y, sample_weight, batch, n) for n in self._ngrams()}
+            return {n: self._with_ngrams(given, batch, n, missing) for n in self._ngrams()}
         return {
             order: replace(batch, observed=Interactions(order).applied(batch.observed))
             for order in self._orders(batch)
@@ -286,12 +317,12 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _ngrams(self) -> list[int]:
         return [int(n) for n in _grid(self.ngrams, _NGRAMS)]
 
-    def _with_ngrams(self, X: Any, y: Any, sample_weight: Any, batch: Batch, n: int) -> Batch:
+    def _with_ngrams(self, given: _Given, batch: Batch, n: int, missing: str) -> Batch:
         if n == 1:
             return batch
-        base = SparseTensorClassifier(ngrams=n, **self._common())
+        base = SparseTensorClassifier(ngrams=n, **self._common(missing))
         base._validate_params()
-        again = base._intake().batch(X, y, sample_weight, None)
+        again = base._intake().batch(*given, None)
         return replace(batch, observed=again.weighted()[0])
 
     def _orders(self, batch: Batch) -> list[int]:
@@ -313,7 +344,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         few = order == 2 or needed * batch.target.column.n_values <= _FEW_TRIPLES
         return bool(order <= len(batch.observed.columns) and needed <= self.max_tuples and few)
 
-    def _problem(self, batches: dict[int, Batch]) -> tuple[Problem, NDArray[Any]]:
+    def _problem(self, batches: dict[int, Batch], missing: str) -> tuple[Problem, NDArray[Any]]:
         batch = next(iter(batches.values()))
         values = np.asarray(batch.target.column.values)
         order = np.argsort(values)
@@ -329,7 +360,8 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         documents = batch.observed.kind == "documents"
         limits = truth, weight, support, documents
         most = {n: self._most(own, *limits) for n, own in layouts.items()}
-        return Problem(layouts, truth, weight, support, most, documents), values[order][used]
+        problem = Problem(layouts, truth, weight, support, most, documents, missing)
+        return problem, values[order][used]
 
     def _most(
         self, layout: Layout, truth: Floats, weight: Floats, min_support: int, documents: bool
@@ -343,15 +375,20 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _splits(self, problem: Problem, batch: Batch, seed: int) -> list[Split]:
         classes = np.argmax(problem.truth, axis=1)
-        if isinstance(self.cv, Integral):
-            count = int(self.cv)
+        if self.cv is None or isinstance(self.cv, Integral):
+            count = _FOLDS if self.cv is None else int(self.cv)
             if not 2 <= count <= len(classes):
                 raise ValueError(
                     f"cv={count} folds need as many items, and there are n_samples={len(classes)}"
                 )
-            fold = folds_of(classes, count, check_random_state(seed))
+            deals = 1
+            if self.cv is None:  # chance has less of a say if few items are judged several times
+                deals = int(np.clip(np.ceil(_ENOUGH_JUDGED / len(classes)), 1, _MOST_DEALS))
+            generator = check_random_state(seed)
+            folds = [folds_of(classes, count, generator) for _ in range(deals)]
             return [
-                Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)
+                Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k))
+                for fold, k in product(folds, range(count))
             ]
         # A splitter knows the items as they were given, with those that weigh nothing.
         classes = np.argmax(batch.target.column.matrix().toarray(), axis=1)
@@ -391,29 +428,32 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
 
         return score
 
-    def _tried(self, search: Search, splits: list[Split], seed: int) -> None:
-        """Try everything: what is plain, then phases, for "auto" in two rounds."""
-        orders = list(search.problem.layouts)
+    def _judging(self, splits: list[Split]) -> list[Split]:
+        """As many of the splits as are needed, if it is ours to say."""
+        if not isinstance(self.phases, str):
+            return splits
+        judged = len(splits[0].judged)
+        return splits[: int(np.clip(np.ceil(_ENOUGH_JUDGED / judged), 1, len(splits)))]
+
+    def _without_phases(self, search: Search, splits: list[Split]) -> None:
         penalties = _grid(self.phases, (np.inf,))
         plain = [penalty for penalty in penalties if penalty is None or np.isinf(penalty)]
-        strengths = [float(p) for p in penalties if p is not None and np.isfinite(p)]
-        auto = isinstance(self.phases, str)
-        whole = len(splits)
-        if auto:
-            judged = len(splits[0].judged)
-            splits = splits[: int(np.clip(np.ceil(_ENOUGH_JUDGED / judged), 1, len(splits)))]
-        hypers = self._hypers(_PLAIN)
-        search.plain([Candidate(*own) for own in product(orders, hypers, plain)], splits)
-        best = max((trial.mean for trial in search.trials), default=-np.inf)
-        if auto and len(splits) == whole and best >= _PERFECT:
-            return  # nothing is left to be better at
-        settings = product(orders, self._phased(search.problem.documents))
-        if auto:
-            candidates = self._first_round(search, settings, first_splits(splits, seed))
+        settings = product(search.problem.layouts, self._hypers(_PLAIN), plain)
+        search.plain([Candidate(*own) for own in settings], splits)
+
+    def _with_phases(self, search: Search, splits: list[Split], seed: int) -> None:
+        """Learn phases, for "auto" in two rounds."""
+        settings = product(search.problem.layouts, self._phased(search.problem.documents))
+        few = self._judging(splits)
+        if isinstance(self.phases, str):
+            if len(few) == len(splits) and search.best >= _PERFECT:
+                return  # nothing is left to be better at
+            candidates = self._first_round(search, settings, first_splits(few, seed))
         else:
-            candidates = [Candidate(*own, p) for own, p in product(settings, strengths)]
+            penalties = [p for p in _grid(self.phases, ()) if p is not None and np.isfinite(p)]
+            candidates = [Candidate(*own, float(p)) for own, p in product(settings, penalties)]
         if candidates:
-            search.phases(candidates, splits, _CHECKPOINTS, stage=2)
+            search.phases(candidates, few, _CHECKPOINTS, stage=2)
 
     @staticmethod
     def _first_round(
@@ -460,7 +500,9 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
                 random_state=seed,
                 progress=self.progress,
             )
-        chosen = {**hyper._asdict(), "phases": phases}
+        chosen: dict[str, Any] = {**hyper._asdict(), "phases": phases}
+        if self.missing == "auto":
+            chosen["missing"] = problem.missing
         if order > 1:
             most = problem.max_features[order]
             chosen |= {"min_support": problem.min_support, "max_features": most}
@@ -599,6 +641,12 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         return np.asarray(self.classes_[np.argmax(self.probabilities, axis=1)])
+
+
+def _with_gaps(observed: Observations) -> bool:
+    """Whether a value is missing in a table."""
+    columns = observed.columns if observed.kind == "table" else ()
+    return any(not column.lengths().all() for column in columns if not column.complete)
 
 
 def _grid(given: Any, auto: Sequence[Any]) -> list[Any]:
