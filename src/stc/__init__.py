@@ -4,11 +4,14 @@ from stc.agent import PolicyAgent
 from stc.classifier import HardlyCategoricalWarning, SparseTensorClassifier
 from stc.corpus import NeverLearntError
 from stc.datasets import load_zoo
-from stc.explain import LocalExplanation
+from stc.explain import Contrast, Counterfactual, GlobalExplanation, LocalExplanation
 from stc.phases import PhaseLearner
 from stc.tuning import SparseTensorClassifierCV
 
 __all__ = [
+    "Contrast",
+    "Counterfactual",
+    "GlobalExplanation",
     "HardlyCategoricalWarning",
     "LocalExplanation",
     "NeverLearntError",

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from stc.agent import PolicyAgent, learn_policy
 from stc.angles import given_phases
 from stc.conjunctions import Interactions
 from stc.encode import encode_classes, encode_sample_weight
-from stc.explain import LocalExplanation
+from stc.explain import Answers, GlobalExplanation, LocalExplanation
 from stc.intake import Batch, Intake
 from stc.labels import Evidence, cross_fitted, each_alone, ratios
 from stc.model import Model
@@ -27,7 +27,7 @@ from stc.observations import Observations
 from stc.phases import PhaseLearner, with_phases
 from stc.policy import Cascade, Hyper, Policy, read_policy
 from stc.schema import KINDS, Schema
-from stc.tables import contribution_table, corpus_table, feature_names, joint_table
+from stc.tables import corpus_table, feature_names, joint_table
 from stc.tensor import Dimensions
 
 
@@ -602,7 +602,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         cascade = self._cascade()
         names = np.empty(len(cascade.policy), dtype=object)
         names[:] = [model.dimensions.named(subset) for subset in cascade.policy]
-        used: NDArray[np.object_] = names[cascade.answered(self._intake().observe(X, model))]
+        used: NDArray[np.object_] = names[cascade.scores(self._intake().observe(X, model))[1]]
         return used
 
     def coverage(self, X: Any) -> NDArray[np.float64]:
@@ -629,21 +629,27 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         model = self._fitted_model()
         return self._cascade().coverage(self._intake().observe(X, model))
 
-    def explain(self, X: Any, theta: Any = None) -> LocalExplanation:
-        """Why each item gets the class it gets: the contributions that its score is the sum of.
+    @overload
+    def explain(self, X: None = None, theta: None = None) -> GlobalExplanation: ...
+
+    @overload
+    def explain(self, X: Any, theta: Any = None) -> LocalExplanation: ...
+
+    def explain(self, X: Any = None, theta: Any = None) -> LocalExplanation | GlobalExplanation:
+        """Why each item gets the class it gets; without items, what the model knows of each class.
 
         Parameters
         ----------
         X
-            Items, as in `fit`.
+            Items, as in `fit`. None: the whole model.
         theta
             Phases of their values in radians, in the form of X: an angle a cell, or a dict
             word -> radians a document. None: 0.
 
         Returns
         -------
-        LocalExplanation
-            A table of contributions; printed, it is a sentence an item.
+        LocalExplanation or GlobalExplanation
+            A table of contributions, or of weights; printed, a sentence an item, or a class.
 
         Examples
         --------
@@ -652,20 +658,18 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         >>> model = SparseTensorClassifier().fit(animals, ["mammal", "bird"])
         >>> print(model.explain([{"hair": 1, "legs": 4}]))
         mammal, 1.00: because hair=1 (50 %), legs=4 (50 %)
+        >>> print(model.explain())
+        bird: feathers=1 (50 %), legs=2 (50 %)
+        mammal: hair=1 (50 %), legs=4 (50 %)
         """
         model = self._fitted_model()
-        observed = self._intake().observe(X, model, theta)
-        cascade = self._cascade()
-        proba = cascade.probabilities(observed)
-        best = np.argmax(proba, axis=1)
-        shown = model.form.shown_classes(model.classes)
-        joint = model.form.kind == "joint"
-        return LocalExplanation.of(
-            labels=model.form.predicted(model.classes if joint else shown, best),
-            probabilities=proba[np.arange(len(best)), best],
-            coverage=cascade.coverage(observed),
-            contributions=contribution_table(model, cascade.contributions(observed, best)),
-        )
+        if X is None:
+            if theta is not None:
+                raise ValueError("theta is of items: give them, too")
+            return GlobalExplanation(self._cascade())
+        raw = self._intake().raw(X, model, theta)
+        texts = X if raw.kind == "documents" else None
+        return LocalExplanation(Answers(self._cascade(), raw, texts))
 
     # --- what was learnt ----------------------------------------------------------------------
 

@@ -99,7 +99,11 @@ class Intake:
 
     def observe(self, X: Any, model: Model, theta: Any = None) -> Observations:
         """The items as the model knows their attributes, and their phases."""
-        return scaled(with_theta(self._observe(X, model), theta), model.scales)
+        return scaled(self.raw(X, model, theta), model.scales)
+
+    def raw(self, X: Any, model: Model, theta: Any = None) -> Observations:
+        """The same, but numbers and orders are not yet spread over their categories."""
+        return with_theta(self._observe(X, model), theta)
 
     def _observe(self, X: Any, model: Model | None) -> Observations:
         if self.targets is not None:

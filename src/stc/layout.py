@@ -135,6 +135,12 @@ def shares(observed: Observations, lookups: Lookups, start: int, stop: int) -> P
     return weights / totals, features, offsets
 
 
+def normalised(observed: Observations) -> bool:
+    """Whether `shares` gives the `x_j` of these items, not None."""
+    nothing = [np.zeros(1, dtype=np.int32)] * len(observed.columns)
+    return laid_out(observed, nothing, 0, 0)[0] is not None
+
+
 def thetas(observed: Observations, start: int, stop: int) -> Floats | None:
     """`theta_j` of the items from start to stop, in the order of their features."""
     if all(column.angles is None for column in observed.columns):

@@ -130,9 +130,16 @@ class Cascade:
         frequencies = self.model.frequencies
         return self.map(observed, lambda U, _: formulas.most_probable(U, frequencies))
 
-    def answered(self, observed: Observations) -> NDArray[np.int64]:
-        """Place in the policy of the set that answers each item."""
-        return np.concatenate([self._scores(*block)[1] for block in self._blocks(observed)])
+    def scores(self, observed: Observations) -> tuple[Floats, NDArray[np.int64]]:
+        """`U_i` of each item, and the place in the policy of the set that they come from."""
+        parts = [self._scores(*block) for block in self._blocks(observed)]
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([U for U, _ in parts]), np.concatenate([used for _, used in parts])
+
+    def probabilities_of(self, U: Floats, used: NDArray[np.int64]) -> Floats:
+        """`X_i` of items whose scores are known, and of which set."""
+        return formulas.probabilities(U, self._powers[used][:, None], self.model.frequencies)
 
     def _scores(
         self, observed: Observations, numbers: NDArray[Any]
@@ -193,14 +200,15 @@ class Cascade:
             yield observed.select(block == number), np.flatnonzero(block == number)
 
     def contributions(
-        self, observed: Observations, classes: NDArray[Any]
+        self, observed: Observations, used: NDArray[np.int64], classes: NDArray[Any]
     ) -> Iterator[tuple[Subset, Contributions]]:
         """What each feature adds to the score of one class an item, by the set that answers."""
         for block, numbers in self._blocks(observed):
-            used = self._scores(block, numbers)[1]
-            for place in np.unique(used[used < len(self.policy) - 1]).tolist():
-                subset, items = self.policy[place], numbers[used == place]
-                located = self.model.located(block.select(used == place), subset)
+            own = used[numbers]
+            for place in np.unique(own[own < len(self.policy) - 1]).tolist():
+                subset, items = self.policy[place], numbers[own == place]
+                view = block if len(items) == len(numbers) else block.select(own == place)
+                located = self.model.located(view, subset)
                 found = self.scorer(subset).contributions(located, classes[items])
                 yield subset, found._replace(items=items[found.items])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from stc.classifier import SparseTensorClassifier
 from stc.conjunctions import Interactions
 from stc.crossfit import folds_of
-from stc.explain import LocalExplanation
+from stc.explain import GlobalExplanation, LocalExplanation
 from stc.formulas import Floats
 from stc.intake import Batch
 from stc.layout import Layout
@@ -574,7 +574,13 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         return self._best().coverage(X)
 
-    def explain(self, X: Any, theta: Any = None) -> LocalExplanation:
+    @overload
+    def explain(self, X: None = None, theta: None = None) -> GlobalExplanation: ...
+
+    @overload
+    def explain(self, X: Any, theta: Any = None) -> LocalExplanation: ...
+
+    def explain(self, X: Any = None, theta: Any = None) -> LocalExplanation | GlobalExplanation:
         """Why each item gets its class; see `SparseTensorClassifier.explain`.
 
         Examples
@@ -584,7 +590,8 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         >>> print(SparseTensorClassifierCV(phases=None).fit(X, y).explain([["b"]]))
         y, 1.00: because x0=b (100 %)
         """
-        return self._best().explain(X, theta)
+        found: LocalExplanation | GlobalExplanation = self._best().explain(X, theta)
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features; see `SparseTensorClassifier.get_feature_names_out`.

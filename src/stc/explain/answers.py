@@ -1,0 +1,134 @@
+"""What a model answers about a batch of items, and what of: computed when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stc.explain.names import ClassNames
+from stc.formulas import Floats
+from stc.model import Model
+from stc.observations import Observations
+from stc.policy import Cascade
+from stc.scales import scaled
+from stc.tables import contribution_table
+from stc.tensor import Subset
+from stc.vocabulary import feature_name
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """A batch of items and what the model makes of them.
+
+    Attributes
+    ----------
+    cascade
+        The model, its weights and its policy.
+    raw
+        The items as they came: numbers and orders not yet spread over categories.
+    documents
+        The texts, if the items are documents.
+    """
+
+    cascade: Cascade
+    raw: Observations
+    documents: Sequence[Any] | None = None
+
+    @property
+    def model(self) -> Model:
+        """What was learnt."""
+        return self.cascade.model
+
+    @cached_property
+    def observed(self) -> Observations:
+        """The items as the model sees them."""
+        return scaled(self.raw, self.model.scales)
+
+    @cached_property
+    def _scored(self) -> tuple[Floats, NDArray[np.int64]]:
+        return self.cascade.scores(self.observed)
+
+    @property
+    def scores(self) -> Floats:
+        """`U_i` of each item and class."""
+        return self._scored[0]
+
+    @property
+    def used(self) -> NDArray[np.int64]:
+        """Place in the policy of the set that answers each item."""
+        return self._scored[1]
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """`X_i` of each item and class."""
+        return self.cascade.probabilities_of(*self._scored)
+
+    @cached_property
+    def best(self) -> NDArray[np.intp]:
+        """The most probable class of each item."""
+        best: NDArray[np.intp] = np.argmax(self.probabilities, axis=1)
+        return best
+
+    @cached_property
+    def coverage(self) -> Floats:
+        """Share of each item that was ever seen."""
+        return self.cascade.coverage(self.observed)
+
+    @cached_property
+    def names(self) -> ClassNames:
+        """The classes as people know them."""
+        return ClassNames(self.model)
+
+    def one(self, item: int) -> Answers:
+        """The same for one of the items."""
+        keep = np.zeros(self.raw.n_items, dtype=bool)
+        keep[item] = True
+        documents = None if self.documents is None else [self.documents[item]]
+        return Answers(self.cascade, self.raw.select(keep), documents)
+
+    def contributions(self, classes: NDArray[Any]) -> pl.DataFrame:
+        """What each feature adds to the score of one class an item."""
+        found = self.cascade.contributions(self.observed, self.used, classes)
+        return contribution_table(self.model, found)
+
+    def sets(self) -> list[list[str]]:
+        """The dimensions that answer each item; none where the class frequencies do."""
+        named = [list(self.model.dimensions.named(s)) for s in self.cascade.policy]
+        return [named[place] for place in self.used.tolist()]
+
+    def unseen(self) -> pl.DataFrame:
+        """The values that were never learnt: item, attribute, value, feature."""
+        found: list[tuple[int, Any, Any, str]] = []
+        learnt = np.append(self._learnt_features(), False)
+        for column in self.observed.columns:
+            if column.conjunction:
+                continue
+            items, codes, _ = column.entries()
+            unknown = ~learnt[self.model.vocabulary.locate(column)][codes]
+            values: Any = column.values
+            for item, code in zip(items[unknown].tolist(), codes[unknown].tolist(), strict=True):
+                value = f"x{code}" if values is None else values[code]
+                name = feature_name(column.attribute, value)
+                found.append((item, column.attribute, value, name))
+        names = {"item": pl.Int64, "attribute": pl.String, "value": pl.String, "feature": pl.String}
+        return pl.DataFrame(found, schema=names, orient="row").sort("item", maintain_order=True)
+
+    def _learnt_features(self) -> NDArray[np.bool_]:
+        """Which single features any set of the policy knows."""
+        learnt = np.zeros(self.model.vocabulary.size, dtype=bool)
+        for subset in self._sets():
+            rows = self.model.corpora[subset].used_rows
+            if len(subset) == 1:
+                learnt[: len(rows)] |= rows
+            else:
+                learnt[self.model.tuples[subset].rows[rows].ravel()] = True
+        return learnt
+
+    def _sets(self) -> list[Subset]:
+        return [subset for subset in self.cascade.policy if subset]

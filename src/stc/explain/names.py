@@ -1,0 +1,56 @@
+"""The classes of a model as people know them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from stc.model import Model, shown
+
+# Classes that an error message lists.
+_LISTED = 20
+
+
+@dataclass(frozen=True, eq=False)
+class ClassNames:
+    """The classes of a model: their labels, and which is which."""
+
+    model: Model
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The label of each class; of several targets, a tuple of labels."""
+        form = self.model.form
+        if form.kind == "joint":
+            return [tuple(row) for row in form.table(self.model.classes).tolist()]
+        return list(np.asarray(form.shown_classes(self.model.classes)).tolist())
+
+    @cached_property
+    def column(self) -> pl.Series:
+        """The classes as a column of a table."""
+        labels = [text_of(own) if isinstance(own, tuple) else own for own in self.labels]
+        return pl.Series("class", labels, strict=False)
+
+    def place(self, label: Any) -> int:
+        """The number of a class, by its label."""
+        asked = tuple(label) if isinstance(label, (list, np.ndarray)) else label
+        asked = asked.item() if isinstance(asked, np.generic) else asked
+        if asked in self.labels:
+            return self.labels.index(asked)
+        known = ", ".join(shown(own) for own in self.labels[:_LISTED])
+        more = ", ..." if len(self.labels) > _LISTED else ""
+        raise ValueError(f"there is no class {shown(label)}; there is {known}{more}")
+
+
+def text_of(label: Any) -> str:
+    """A class in words, of one target or of several."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple | np.ndarray) else str(label)
+
+
+def percent(feature: str, share: float) -> str:
+    """A feature and its share in words: `milk=1 (21 %)`."""
+    return f"{feature} ({share * 100:.0f} %)"

@@ -1,0 +1,248 @@
+"""Global explanations: what a model knows of each class."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from stc import formulas
+from stc.explain.names import ClassNames, percent, text_of
+from stc.explain.tabular import Tabular
+from stc.policy import Cascade
+from stc.tables import described
+from stc.tensor import Subset
+
+_WORTH_NAMING = 0.005
+_SENTENCE_REASONS = 3
+_KEYS = ["attribute", "value", "feature"]
+
+
+class GlobalExplanation(Tabular):
+    """What a model knows: the weight of each feature for each class.
+
+    Attributes
+    ----------
+    classes
+        The classes.
+    table
+        One row per class and feature, strongest first within each class: `class`, `attribute`,
+        `value`, `weight` (`H_j^h B_ij^p`), `share` (of the weights of the class), `discrimination`
+        (`H_j`: 0 where the feature is equally frequent in every class, 1 where it is of one class
+        only), `phase` (in radians), `mass`, `support` (items that showed it) and `feature`. With
+        several dimensions, `dimensions` says of which set of the policy.
+
+    Examples
+    --------
+    >>> from stc import SparseTensorClassifier
+    >>> animals = [{"hair": 1, "legs": 4}, {"feathers": 1, "legs": 2}]
+    >>> model = SparseTensorClassifier().fit(animals, ["mammal", "bird"])
+    >>> print(model.explain())
+    bird: feathers=1 (50 %), legs=2 (50 %)
+    mammal: hair=1 (50 %), legs=4 (50 %)
+    """
+
+    def __init__(self, cascade: Cascade) -> None:
+        self._cascade = cascade
+
+    @cached_property
+    def _names(self) -> ClassNames:
+        return ClassNames(self._cascade.model)
+
+    @property
+    def classes(self) -> list[Any]:
+        """The classes."""
+        return self._names.labels
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per class and feature, strongest first within each class."""
+        tables = [self._of_set(subset) for subset in self._cascade.policy if subset]
+        if not tables:
+            return self._of_set(None)
+        table = pl.concat(tables)
+        order = {"class": False, "weight": True, "feature": False}
+        return table.sort(list(order), descending=list(order.values()), maintain_order=True)
+
+    def _of_set(self, subset: Subset | None) -> pl.DataFrame:
+        """The weights of one set of dimensions."""
+        model = self._cascade.model
+        corpus = model.corpora[subset or ()]
+        mass = corpus.mass
+        entries = mass.nnz if subset else 0
+        rows = np.repeat(np.arange(mass.shape[0]), np.diff(mass.indptr))[:entries]
+        weights = np.exp(formulas.log_weights(mass, *self._cascade.hyper).data[:entries])
+        phases = self._cascade.phases.get(subset or ())
+        columns = {
+            "weight": weights,
+            "discrimination": formulas.entropy_weights(mass)[rows],
+            "phase": np.zeros(entries) if phases is None else phases.angles,
+            "mass": mass.data[:entries],
+        }
+        table = described(model, subset or model.dimensions.whole[:1], rows).with_columns(
+            self._names.column.gather(mass.indices[:entries]),
+            *(pl.Series(name, own, dtype=pl.Float64) for name, own in columns.items()),
+            support=pl.Series(corpus.support[:entries], dtype=pl.Int64),
+        )
+        total = pl.col("weight").sum().over("class")
+        table = table.with_columns(
+            share=pl.when(total > 0).then(pl.col("weight") / total).otherwise(0.0)
+        )
+        names = ["weight", "share", "discrimination", "phase", "mass", "support", "feature"]
+        chosen = table.select("class", "attribute", "value", *names)
+        if len(model.dimensions.names) == 1:
+            return chosen
+        dimensions = [list(model.dimensions.named(subset or ()))] * chosen.height
+        return chosen.with_columns(dimensions=pl.Series(dimensions, dtype=pl.List(pl.String)))
+
+    def top(self, n: int = 10) -> GlobalExplanation:
+        """The strongest features of each class.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many of each class.
+
+        Returns
+        -------
+        GlobalExplanation
+            With fewer rows.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier().fit(["good good fun", "bad, bad"], ["+", "-"])
+        >>> model.explain().top(1).table["feature"].to_list()
+        ['good', 'bad']
+        """
+        table = self.table.sort("weight", descending=True, maintain_order=True)
+        kept = table.group_by("class", maintain_order=True).head(n)
+        return self._with(kept.sort("class", maintain_order=True))
+
+    def for_class(self, label: Any) -> GlobalExplanation:
+        """What is known of one class.
+
+        Parameters
+        ----------
+        label
+            The class.
+
+        Returns
+        -------
+        GlobalExplanation
+            With the rows of this class.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
+        >>> print(model.explain().for_class("+"))
+        +: fun (50 %), good (50 %)
+        """
+        name = self._names.column[self._names.place(label)]
+        return self.filter(pl.col("class") == name)
+
+    def compare(self, first: Any, second: Any) -> pl.DataFrame:
+        """What tells two classes apart.
+
+        Parameters
+        ----------
+        first, second
+            The classes.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a feature, the one that tells most first: `attribute`, `value`, `first` and
+            `second` (its share of the weights of each class), `difference` and `feature`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier(entropy=0).fit([["a", "b"], ["a", "c"]], ["x", "y"])
+        >>> model.explain().compare("x", "y").select("feature", "difference").rows()
+        [('x1=b', 0.5), ('x1=c', -0.5), ('x0=a', 0.0)]
+        """
+        keys = [*_KEYS, *(["dimensions"] if "dimensions" in self.table.columns else [])]
+        sides = [
+            self.for_class(label).table.select(*keys, pl.col("share").alias(name))
+            for label, name in ((first, "first"), (second, "second"))
+        ]
+        both = sides[0].join(sides[1], on=keys, how="full", coalesce=True, nulls_equal=True)
+        table = both.with_columns(pl.col("first", "second").fill_null(0.0)).with_columns(
+            difference=pl.col("first") - pl.col("second")
+        )
+        order = [pl.col("difference").abs(), pl.col("feature")]
+        names = [*keys[:2], "first", "second", "difference", *keys[2:]]
+        return table.sort(order, descending=[True, False], maintain_order=True).select(names)
+
+    def discriminating(self, n: int = 10) -> pl.DataFrame:
+        """The features that tell the classes apart best, whatever the class.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a feature, highest `discrimination` first, of equal ones that of most items:
+            `attribute`, `value`, `discrimination`, `support`, `class` (where it weighs most) and
+            `feature`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
+        >>> model.explain().discriminating(2).select("feature", "discrimination", "class").rows()
+        [('x1=b', 1.0, 'x'), ('x1=c', 1.0, 'y')]
+        """
+        features = self.table.sort("weight", descending=True, maintain_order=True)
+        best = features.group_by(_KEYS, maintain_order=True).agg(
+            pl.col("discrimination", "class").first(), support=pl.col("support").sum()
+        )
+        order = {"discrimination": True, "support": True, "feature": False}
+        columns = ["attribute", "value", "discrimination", "support", "class", "feature"]
+        found = best.sort(list(order), descending=list(order.values()), maintain_order=True)
+        return found.select(columns).head(n)
+
+    def sentences(self, reasons: int = _SENTENCE_REASONS) -> list[str]:
+        """Each class in a sentence with its strongest features.
+
+        Parameters
+        ----------
+        reasons : int, default=3
+            How many features to name at the most.
+
+        Returns
+        -------
+        list of str
+            One sentence a class.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
+        >>> model.explain().sentences(1)
+        ['+: fun (50 %)', '-: bad (59 %)']
+        """
+        found: dict[Any, list[str]] = {}
+        for row in self.top(reasons).table.iter_rows(named=True):
+            named = found.setdefault(row["class"], [])
+            if row["share"] >= _WORTH_NAMING:
+                named.append(percent(row["feature"], row["share"]))
+        return [
+            f"{text_of(label)}: {', '.join(named) or 'no feature stands out'}"
+            for label, named in found.items()
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def __repr__(self) -> str:
+        lines = self.sentences()
+        more = [f"... and {len(lines) - 10} more classes"] if len(lines) > 10 else []
+        return "\n".join([*lines[:10], *more])
