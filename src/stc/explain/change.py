@@ -100,10 +100,10 @@ class Counterfactual(Tabular):
         """
         parts = []
         if self.removal is not None:
-            names = " and ".join(name for *_, name in self.removal.values)
+            names = ", ".join(name for *_, name in self.removal.values)
             parts.append(f"without {names} {_would_be(self.removal)}")
         if self.replacement is not None:
-            names = " and ".join(name for *_, name in self.replacement.values)
+            names = ", ".join(name for *_, name in self.replacement.values)
             parts.append(f"with {names} {_would_be(self.replacement)}")
         found = "; ".join(parts) or "nothing that could be away or replaced would change that"
         return f"{text_of(self.label)}, {self.probability:.2f}: {found}"
