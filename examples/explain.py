@@ -28,7 +28,7 @@ print(f"sum of contributions {total:.6f} = sum of probabilities {why.probabiliti
 # Mammal, 0.45: because milk=1 (31 %), eggs=0 (19 %), toothed=1 (9 %)
 # Bird, 0.59: because feathers=1 (31 %), legs=2 (25 %), toothed=0 (10 %)
 # Amphibian, 0.28: because legs=4 (22 %), toothed=1 (16 %), aquatic=1 (11 %)
-# ['item', 'attribute', 'value', 'contribution', 'share', 'phase', 'feature']
+# ['item', 'class', 'attribute', 'value', 'contribution', 'share', 'phase', 'effect', 'feature']
 #   newt: legs=4 adds 0.0249, 22.3%
 #   newt: toothed=1 adds 0.0181, 16.3%
 #   newt: aquatic=1 adds 0.0121, 10.9%

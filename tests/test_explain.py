@@ -31,7 +31,8 @@ def test_contributions_are_the_oracles(data: st.DataObject, items: list, hyper: 
         label = explanation.labels[number]
         expected = truth.contributions(dict.fromkeys(item.items(), 1), hyper)
         rows = explanation.table.filter(pl.col("item") == number)
-        found = {(a, v): c for _, a, v, c, *_ in rows.iter_rows()}
+        columns = rows.select("attribute", "value", "contribution")
+        found = {(a, v): c for a, v, c in columns.iter_rows()}
         for (feature, class_), part in expected.items():
             if class_ == label:
                 assert found.get(feature, 0.0) == pytest.approx(float(part), rel=1e-9, abs=1e-12)

@@ -668,8 +668,10 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 raise ValueError("theta is of items: give them, too")
             return GlobalExplanation(self._cascade())
         raw = self._intake().raw(X, model, theta)
-        texts = X if raw.kind == "documents" else None
-        return LocalExplanation(Answers(self._cascade(), raw, texts))
+        texts = list(X) if raw.kind == "documents" else None
+        answers = Answers(self._cascade(), raw, texts)
+        answers.score()  # what cannot be scored is refused now, not when it is first looked at
+        return LocalExplanation(answers)
 
     # --- what was learnt ----------------------------------------------------------------------
 

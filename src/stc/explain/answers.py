@@ -50,6 +50,10 @@ class Answers:
         """The items as the model sees them."""
         return scaled(self.raw, self.model.scales)
 
+    def score(self) -> None:
+        """Compute the scores, which everything else follows from."""
+        _ = self._scored
+
     @cached_property
     def _scored(self) -> tuple[Floats, NDArray[np.int64]]:
         return self.cascade.scores(self.observed)

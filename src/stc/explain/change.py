@@ -175,12 +175,7 @@ class _Quest:
         """The smallest change, or the smallest that was found, or none."""
         if not self.moves:
             return None
-        if self._adds_up():
-            plan, sure = self._planned(), True
-            if plan is None and self.wanted is not None:
-                plan, sure = self._searched()
-        else:
-            plan, sure = self._searched()
+        plan, sure = self._planned() if self._adds_up() else self._searched()
         return None if plan is None else self._change(plan, sure)
 
     def _change(self, plan: Sequence[Move], sure: bool) -> Change:
@@ -237,20 +232,21 @@ class _Quest:
         scaled = scores * (totals / (totals[0] or 1.0))[:, None] ** power
         return scaled[0], scaled[1:] - scaled[0]
 
-    def _planned(self) -> list[Move] | None:
-        """The fewest moves, by what each of them changes."""
+    def _planned(self) -> tuple[list[Move] | None, bool]:
+        """The fewest moves, by what each of them changes; and whether there can be no fewer."""
         scores, changes = self._changes()
+        everything: list[Move] = []
+        if self.moves[0][1] == AWAY:  # without anything the class frequencies decide
+            everything = [m for m, own in zip(self.moves, changes, strict=True) if own.any()]
         if self.wanted is not None:
-            return self._solved(scores, changes)
+            return self._solved(self.wanted, scores, changes, everything)
         plans = [
             plan
             for other in range(len(scores))
             if other != self.before
             for plan in self._overtakes(other, scores, changes)
         ]
-        if self.moves[0][1] == AWAY:  # without anything the class frequencies decide
-            plans.append([move for move, own in zip(self.moves, changes, strict=True) if own.any()])
-        return self._best_of(sorted(plans, key=len))
+        return self._best_of(sorted([*plans, everything], key=len)), True
 
     def _overtakes(self, other: int, scores: Floats, changes: Floats) -> Iterator[list[Move]]:
         """The fewest moves after which a class has a higher score, and one more for a tie."""
@@ -280,17 +276,28 @@ class _Quest:
         best = [k for k in reached.tolist() if len(plans[k]) == shortest]
         return plans[best[int(np.argmax(self._margin(logarithms[best])))]]
 
-    def _solved(self, scores: Floats, changes: Floats) -> list[Move] | None:
+    def _solved(
+        self, goal: int, scores: Floats, changes: Floats, everything: list[Move]
+    ) -> tuple[list[Move] | None, bool]:
         """The fewest moves after which the class wanted has the highest score of all.
 
-        A program in whole numbers: each move is made or not, no value twice, and the class
-        overtakes every other one.
+        With ties allowed there can be no fewer, but a tie may go to the other class.
         """
-        goal = self.wanted
-        if goal is None:
-            return None
+        tied = self._program(goal, scores, changes, -_ROUNDING)
+        if tied and self._reaches(self._log_probabilities([tied]))[0]:
+            return tied, True
+        clear = self._program(goal, scores, changes, _MARGIN) if tied else None
+        best = self._best_of(sorted([own for own in (clear, everything) if own], key=len))
+        if best is None and tied is None:
+            return None, True
+        return (best, len(best) == len(tied or [])) if best else self._searched()
+
+    def _program(
+        self, goal: int, scores: Floats, changes: Floats, margin: float
+    ) -> list[Move] | None:
+        """A program in whole numbers: moves are made or not, no value twice, all are overtaken."""
         rest = np.delete(np.arange(len(scores)), goal)
-        ahead = scores[rest] - scores[goal] + _MARGIN * scores.max()
+        ahead = scores[rest] - scores[goal] + margin * scores.max()
         unit = np.array([number for number, _ in self.moves])
         once = (unit == np.unique(unit)[:, None]).astype(float)
         found = optimize.milp(
@@ -303,10 +310,9 @@ class _Quest:
             ],
             options={"time_limit": _TIME_LIMIT},
         )
-        if found.status != 0:
+        if found.x is None:
             return None
-        plan = [move for move, made in zip(self.moves, found.x > 0.5, strict=True) if made]
-        return plan if plan and self._reaches(self._log_probabilities([plan]))[0] else None
+        return [move for move, made in zip(self.moves, found.x > 0.5, strict=True) if made]
 
     # --- where they do not: by trying --------------------------------------------------------
 
