@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit bench bench-accuracy bench-tuning bench-policies bench-labels clean
+.PHONY: demo test lint types imports unit browser bench bench-accuracy bench-tuning bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -19,8 +19,12 @@ types: .venv/dev
 imports: .venv/dev
 	$(BIN)/lint-imports
 
-unit: .venv/dev
+unit: .venv/dev browser
 	$(BIN)/pytest
+
+# The page is tested in a real browser.
+browser:
+	@test -x /usr/bin/chromium || (apt-get update -qq && apt-get install -y -qq chromium)
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py

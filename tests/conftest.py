@@ -9,5 +9,8 @@ settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
+# Figures are drawn into files, on whatever machine.
+os.environ.setdefault("MPLBACKEND", "Agg")
+
 # Without it scikit-learn skips its array-API checks; it must be set before SciPy is imported.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")

@@ -199,7 +199,7 @@ def test_nothing_is_computed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPa
     asked: list[int] = []
     contributions = Answers.contributions
 
-    def counted(self: Answers, classes: np.ndarray) -> pl.DataFrame:
+    def counted(self: Answers, classes: np.ndarray) -> Any:
         asked.append(len(classes))
         return contributions(self, classes)
 
@@ -214,6 +214,37 @@ def test_nothing_is_computed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPa
     assert asked == [101, 1]
     explanation.why_not(7, "Bird")
     assert asked == [101, 1, 1, 1]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.data(), ROWS, hypers())
+def test_impact_is_what_predicting_again_says(data: Any, rows: list, hyper: Hyper) -> None:
+    y = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(rows), max_size=len(rows)))
+    frame = pl.DataFrame(rows, schema=dict.fromkeys("abcd", pl.String))
+    model = SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy).fit(frame, y)
+    label = data.draw(st.sampled_from(sorted(set(y))))
+    found = model.explain(frame).impact(0, label)
+    row = frame.row(0, named=True)
+    assert set(found["attribute"]) == {name for name, value in row.items() if value is not None}
+    before = model.predict_proba(frame)[0, model.classes_.tolist().index(label)]
+    for attribute, probability, drop in found.select("attribute", "probability", "drop").rows():
+        asked = variants(row, iter([{attribute: None}]))
+        again = model.predict_proba(asked)[0, model.classes_.tolist().index(label)]
+        assert probability == pytest.approx(again, abs=1e-12)
+        assert drop == pytest.approx(before - again, abs=1e-12)
+    assert found["drop"].is_sorted(descending=True)
+
+
+def test_impact_of_words() -> None:
+    model = SparseTensorClassifier().fit(DOCUMENTS, TOPICS)
+    for item, text in enumerate(DOCUMENTS):
+        found = model.explain(DOCUMENTS).impact(item)
+        assert set(found["value"]) == set(text.split())
+        for word, probability in found.select("value", "probability").rows():
+            left = " ".join(own for own in text.split() if own != word)
+            column = model.classes_.tolist().index(TOPICS[item])
+            assert probability == pytest.approx(model.predict_proba([left])[0, column], abs=1e-12)
+    assert model.explain([""]).impact(0).height == 0
 
 
 # ---------------------------------------------------------------- what was not seen, who answered
@@ -313,7 +344,7 @@ def test_counterfactuals_of_animals_are_the_smallest(item: int) -> None:
     assert found.table["way"].unique().sort().to_list() == ["with", "without"]
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=100)
 @given(st.data(), ROWS, hypers())
 def test_counterfactuals_are_the_smallest(data: st.DataObject, rows: list, hyper: Hyper) -> None:
     y = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(rows), max_size=len(rows)))

@@ -134,6 +134,18 @@ class Column:
             angles=_at(self.angles, there),
         )
 
+    def compacted(self) -> Column:
+        """The same column without the values that no item has."""
+        if self.values is None:
+            return self
+        _, codes, _ = self.entries()
+        used = np.unique(codes)
+        values: Any = self.values
+        numbers = np.full(self.n_values + 1, len(used))
+        numbers[used] = np.arange(len(used))
+        kept = [values[k] for k in used.tolist()]
+        return replace(self, values=kept, n_values=len(kept), codes=numbers[self.codes])
+
     def select(self, keep: NDArray[np.bool_]) -> Column:
         """The same column for the items in `keep` only."""
         if self.offsets is None:
@@ -202,6 +214,10 @@ class Observations:
         """The items in `keep` only."""
         columns = tuple(column.select(keep) for column in self.columns)
         return replace(self, n_items=int(np.count_nonzero(keep)), columns=columns)
+
+    def compacted(self) -> Observations:
+        """The same items, without the values that none of them has."""
+        return replace(self, columns=tuple(column.compacted() for column in self.columns))
 
 
 def _at(

@@ -137,6 +137,10 @@ class Cascade:
             return parts[0]
         return np.concatenate([U for U, _ in parts]), np.concatenate([used for _, used in parts])
 
+    def most_probable_of(self, U: Floats) -> NDArray[np.intp]:
+        """`argmax_i X_i` of items whose scores are known."""
+        return formulas.most_probable(U, self.model.frequencies)
+
     def probabilities_of(self, U: Floats, used: NDArray[np.int64]) -> Floats:
         """`X_i` of items whose scores are known, and of which set."""
         return formulas.probabilities(U, self._powers[used][:, None], self.model.frequencies)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from stc.corpus import Corpus
 from stc.model import Model
-from stc.scoring import Contributions
 from stc.tensor import Subset
-from stc.vocabulary import parts_of, tuple_name
+from stc.vocabulary import Feature, parts_of, tuple_name
 
+# Rows that are few enough for plain Python.
+_FEW = 5000
 _OURS = {"dimensions", "attribute", "value", "mass", "support", "item", "probability"}
 
 
@@ -28,32 +29,32 @@ def _named(model: Model) -> dict[str, Any]:
 def described(model: Model, subset: Subset, rows: NDArray[Any]) -> pl.DataFrame:
     """`attribute`, `value` and `feature` (the name) of these rows of a set's corpus."""
     used, place = np.unique(rows, return_inverse=True)
-    schema = _named(model)
-    features = model.features(subset, used)
-    if schema["value"] == pl.String:
-        columns: Any = [own for (own,) in features]
-    else:
-        columns = [tuple(map(list, zip(*parts_of(own), strict=True))) for own in features]
-    names = pl.Series("feature", list(map(tuple_name, features)), dtype=pl.String)
-    return pl.DataFrame(columns, schema=schema, orient="row").with_columns(names)[place]
+    return named_features(model, model.features(subset, used), place)
 
 
-def contribution_table(
-    model: Model, contributions: Iterable[tuple[Subset, Contributions]]
+def named_features(
+    model: Model, features: Sequence[tuple[Feature, ...]], place: NDArray[Any]
 ) -> pl.DataFrame:
-    """One row a contribution: item, attribute, value, contribution, phase (its direction)."""
-    floats = {"contribution": pl.Float64, "phase": pl.Float64}
-    schema = {"item": pl.Int64, **_named(model), **floats, "feature": pl.String}
-    tables = [pl.DataFrame(schema=schema)]
-    for subset, found in contributions:
-        numbers = (
-            pl.Series("item", found.items),
-            pl.Series("contribution", found.parts),
-            pl.Series("phase", found.angles),
-        )
-        named = described(model, subset, found.features)
-        tables.append(named.with_columns(*numbers).select(list(schema)))
-    return pl.concat(tables)
+    """`attribute`, `value` and `feature` (the name) of the features at these places."""
+    schema = _named(model)
+    if schema["value"] == pl.String:
+        pairs: list[tuple[Any, Any]] = [own for (own,) in features]
+    else:
+        parts = map(parts_of, features)
+        pairs = [([a for a, _ in own], [v for _, v in own]) for own in parts]
+    columns: dict[str, tuple[list[Any], Any]] = {
+        "attribute": ([attribute for attribute, _ in pairs], schema["attribute"]),
+        "value": ([value for _, value in pairs], schema["value"]),
+        "feature": (list(map(tuple_name, features)), pl.String),
+    }
+    return pl.DataFrame({name: picked(*own, place) for name, own in columns.items()})
+
+
+def picked(values: Sequence[Any], dtype: Any, place: NDArray[Any]) -> pl.Series:
+    """A column of the values at these places."""
+    if len(place) <= _FEW:  # a list is quicker than a gather
+        return pl.Series([values[k] for k in place.tolist()], dtype=dtype)
+    return pl.Series(values, dtype=dtype).gather(place)
 
 
 def corpus_table(model: Model) -> pl.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, repeat
 from typing import Any
 
@@ -88,6 +89,10 @@ class Vocabulary:
                 index[attribute] = kept
         return Vocabulary(index, int(np.count_nonzero(keep)))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"index": self.index, "size": self.size}  # what follows from them is not kept
+
+    @cached_property
     def features(self) -> list[Feature]:
         """(attribute, value) of every feature, by number."""
         if not self.index:

@@ -3,6 +3,7 @@
 from stc.explain.answers import Answers
 from stc.explain.change import Change, Counterfactual
 from stc.explain.contrast import Contrast
+from stc.explain.highlight import Highlight
 from stc.explain.local import LocalExplanation
 from stc.explain.overall import GlobalExplanation
 
@@ -12,5 +13,6 @@ __all__ = [
     "Contrast",
     "Counterfactual",
     "GlobalExplanation",
+    "Highlight",
     "LocalExplanation",
 ]

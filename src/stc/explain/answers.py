@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,9 +17,55 @@ from stc.model import Model
 from stc.observations import Observations
 from stc.policy import Cascade
 from stc.scales import scaled
-from stc.tables import contribution_table
+from stc.scoring import Contributions
 from stc.tensor import Subset
-from stc.vocabulary import feature_name
+from stc.vocabulary import Feature, feature_name, parts_of
+
+
+class Parts(NamedTuple):
+    """Contributions: what of, of which item, which of the features, how much, in which direction.
+
+    Attributes
+    ----------
+    features
+        What they are of.
+    items, places, amounts, angles
+        Of each contribution.
+    """
+
+    features: list[tuple[Feature, ...]]
+    items: NDArray[Any]
+    places: NDArray[Any]
+    amounts: Floats
+    angles: Floats
+
+    def along(self) -> tuple[Floats, Floats]:
+        """What each adds in the direction of its item's sum, and its angle to that sum."""
+        if not self.angles.any():
+            return self.amounts, self.angles
+        sums = [
+            np.bincount(self.items, self.amounts * turned(self.angles))
+            for turned in (np.sin, np.cos)
+        ]
+        direction = np.arctan2(*sums)[self.items]
+        phases = np.pi - (direction - self.angles + np.pi) % (2 * np.pi)
+        phases[phases <= -np.pi] = np.pi  # opposite, by rounding
+        return self.amounts * np.cos(phases), phases
+
+    def ranks(self) -> NDArray[np.int64]:
+        """The place of each feature in the order of their names."""
+        keys = [
+            [(attribute or "", value or "") for attribute, value in parts_of(own)]
+            for own in self.features
+        ]
+        ranks = np.empty(len(keys), dtype=np.int64)
+        ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+        return ranks
+
+
+_NOTHING = Contributions(
+    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +122,7 @@ class Answers:
     @cached_property
     def best(self) -> NDArray[np.intp]:
         """The most probable class of each item."""
-        best: NDArray[np.intp] = np.argmax(self.probabilities, axis=1)
-        return best
+        return self.cascade.most_probable_of(self.scores)
 
     @cached_property
     def coverage(self) -> Floats:
@@ -94,12 +139,17 @@ class Answers:
         keep = np.zeros(self.raw.n_items, dtype=bool)
         keep[item] = True
         documents = None if self.documents is None else [self.documents[item]]
-        return Answers(self.cascade, self.raw.select(keep), documents)
+        return Answers(self.cascade, self.raw.select(keep).compacted(), documents)
 
-    def contributions(self, classes: NDArray[Any]) -> pl.DataFrame:
+    def contributions(self, classes: NDArray[Any]) -> Parts:
         """What each feature adds to the score of one class an item."""
-        found = self.cascade.contributions(self.observed, self.used, classes)
-        return contribution_table(self.model, found)
+        features: list[tuple[Feature, ...]] = []
+        parts = [_NOTHING]
+        for subset, found in self.cascade.contributions(self.observed, self.used, classes):
+            used, place = np.unique(found.features, return_inverse=True)
+            parts.append(found._replace(features=place + len(features)))
+            features += self.model.features(subset, used)
+        return Parts(features, *map(np.concatenate, zip(*parts, strict=True)))
 
     def sets(self) -> list[list[str]]:
         """The dimensions that answer each item; none where the class frequencies do."""

@@ -179,8 +179,7 @@ class _Quest:
         return None if plan is None else self._change(plan, sure)
 
     def _change(self, plan: Sequence[Move], sure: bool) -> Change:
-        logarithms = self._log_probabilities([plan])[0]
-        best = int(np.argmax(logarithms))
+        best, logarithms = (own[0] for own in self._outcomes([plan]))
         values = []
         for number, choice in sorted(plan):
             unit = self.variants.units[number]
@@ -190,15 +189,19 @@ class _Quest:
         label = self.variants.answers.names.labels[best]
         return Change(label, float(np.exp(logarithms[best])), tuple(values), sure)
 
-    def _log_probabilities(self, plans: Sequence[Sequence[Move]]) -> Floats:
+    def _outcomes(self, plans: Sequence[Sequence[Move]]) -> tuple[NDArray[np.intp], Floats]:
+        """The class after each plan, and the logarithms of the probabilities."""
         scores, used, _ = self.variants.judged(rows_of(plans, self.n_units))
-        return self.variants.log_probabilities(scores, used)
+        best = self.variants.answers.cascade.most_probable_of(scores)
+        return best, self.variants.log_probabilities(scores, used)
 
-    def _reaches(self, logarithms: Floats) -> NDArray[np.bool_]:
+    def _is_goal(self, best: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether the class is the one wanted, or any other."""
-        best = np.argmax(logarithms, axis=1)
         reached = best != self.before if self.wanted is None else best == self.wanted
         return np.asarray(reached)
+
+    def _reaches(self, plan: Sequence[Move]) -> bool:
+        return bool(self._is_goal(self._outcomes([plan])[0])[0])
 
     def _margin(self, logarithms: Floats) -> Floats:
         """How near the goal is."""
@@ -268,8 +271,8 @@ class _Quest:
         plans = [plan for plan in plans if plan]
         if not plans:
             return None
-        logarithms = self._log_probabilities(plans)
-        reached = np.flatnonzero(self._reaches(logarithms))
+        classes, logarithms = self._outcomes(plans)
+        reached = np.flatnonzero(self._is_goal(classes))
         if not len(reached):
             return None
         shortest = len(plans[reached[0]])
@@ -284,7 +287,7 @@ class _Quest:
         With ties allowed there can be no fewer, but a tie may go to the other class.
         """
         tied = self._program(goal, scores, changes, -_ROUNDING)
-        if tied and self._reaches(self._log_probabilities([tied]))[0]:
+        if tied and self._reaches(tied):
             return tied, True
         clear = self._program(goal, scores, changes, _MARGIN) if tied else None
         best = self._best_of(sorted([own for own in (clear, everything) if own], key=len))
@@ -339,13 +342,13 @@ class _Quest:
             options = [[*plan, move] for move in moves if move[0] not in touched]
             if not options:
                 return None
-            logarithms = self._log_probabilities(options)
+            classes, logarithms = self._outcomes(options)
             margin = self._margin(logarithms)
             if step == 0:
                 moves = [moves[k] for k in np.argsort(-margin, kind="stable")[:_MOVES_A_STEP]]
             best = int(np.argmax(margin))
             plan = options[best]
-            if self._reaches(logarithms[[best]])[0]:
+            if self._is_goal(classes[[best]])[0]:
                 return plan
         return None
 
@@ -353,6 +356,6 @@ class _Quest:
         """Take back what turns out not to be needed."""
         for move in list(plan):
             rest = [own for own in plan if own != move]
-            if rest and self._reaches(self._log_probabilities([rest]))[0]:
+            if rest and self._reaches(rest):
                 plan = rest
         return plan

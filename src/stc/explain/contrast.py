@@ -11,6 +11,7 @@ import polars as pl
 from stc.explain.answers import Answers
 from stc.explain.names import percent, text_of
 from stc.explain.tabular import Tabular
+from stc.tables import named_features
 
 _WORTH_NAMING = 0.005
 
@@ -114,9 +115,6 @@ def _in_words(table: pl.DataFrame) -> list[str]:
 
 def _added(answers: Answers, place: int, name: str) -> pl.DataFrame:
     """What each feature adds to the score of a class, in the direction of the sum."""
-    found = answers.contributions(np.array([place]))
-    amount, angle = found["contribution"].to_numpy(), found["phase"].to_numpy()
-    total = (amount * np.exp(1j * angle)).sum()
-    along = amount * np.cos(angle - np.angle(total))
-    added = pl.Series(name, along, dtype=pl.Float64)
-    return found.select("attribute", "value", "feature").with_columns(added)
+    parts = answers.contributions(np.array([place]))
+    added = pl.Series(name, parts.along()[0], dtype=pl.Float64)
+    return named_features(answers.model, parts.features, parts.places).with_columns(added)

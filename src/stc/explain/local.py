@@ -12,26 +12,19 @@ from numpy.typing import NDArray
 from stc.explain.answers import Answers
 from stc.explain.change import Counterfactual, counterfactual
 from stc.explain.contrast import Contrast
+from stc.explain.highlight import Highlight, highlight
 from stc.explain.names import percent, text_of
 from stc.explain.tabular import Tabular
+from stc.explain.variants import impact
 from stc.formulas import Floats
+from stc.tables import named_features, picked
 
 # Contributions that would round to 0 % are no reasons.
 _WORTH_NAMING = 0.005
 # Items that a short form shows.
 _SHOWN_ITEMS = 10
-_COLUMNS = [
-    "item",
-    "class",
-    "attribute",
-    "value",
-    "contribution",
-    "share",
-    "phase",
-    "effect",
-    "feature",
-]
-_EFFECTS = pl.Enum(["for", "neither", "against"])
+# By the sign of the share: 1, 0, -1.
+_EFFECTS = ["for", "neither", "against"]
 
 
 class LocalExplanation(Tabular):
@@ -140,22 +133,26 @@ class LocalExplanation(Tabular):
     @cached_property
     def table(self) -> pl.DataFrame:
         """One row a contribution, strongest first within each item."""
-        return self._described(self._answers.contributions(self._classes))
-
-    def _described(self, contributions: pl.DataFrame) -> pl.DataFrame:
-        """Sort the contributions and tell their shares and their angles to the sum."""
-        turned = contributions.filter(pl.col("phase") != 0).height > 0
-        shared = _shared_waves(contributions) if turned else _shared(contributions)
-        order = {"item": False, "contribution": True, "attribute": False, "value": False}
-        table = shared.sort(list(order), descending=list(order.values()), maintain_order=True)
-        place = table["item"]
-        share = pl.col("share")
-        effect = pl.when(share > 0).then(pl.lit("for")).when(share < 0).then(pl.lit("against"))
-        return table.with_columns(
-            self._answers.names.column.gather(pl.Series(self._classes).gather(place)),
-            effect.otherwise(pl.lit("neither")).cast(_EFFECTS).alias("effect"),
-            item=pl.Series(self.items, dtype=pl.Int64).gather(place),
-        ).select(_COLUMNS)
+        parts = self._answers.contributions(self._classes)
+        along, phases = parts.along()
+        shares = along / np.bincount(parts.items, along)[parts.items]
+        order = np.lexsort((parts.ranks()[parts.places], -parts.amounts, parts.items))
+        items = parts.items[order]
+        named = named_features(self._answers.model, parts.features, parts.places[order])
+        effects = 1 - np.sign(shares[order]).astype(np.int8)
+        return pl.DataFrame(
+            {
+                "item": self.items[items],
+                "class": self._answers.names.of(self._classes[items]),
+                "attribute": named["attribute"],
+                "value": named["value"],
+                "contribution": parts.amounts[order],
+                "share": shares[order],
+                "phase": phases[order],
+                "effect": picked(_EFFECTS, pl.String, effects),
+                "feature": named["feature"],
+            }
+        )
 
     # --- one item -----------------------------------------------------------------------------
 
@@ -223,6 +220,62 @@ class LocalExplanation(Tabular):
         if second == first:
             raise ValueError(f"item {item} is explained as {text_of(self.labels[place])} itself")
         return Contrast.of(one, int(self.items[place]), first, second)
+
+    def impact(self, item: int, label: Any = None) -> pl.DataFrame:
+        """How much each value of an item matters: the probability of the class without it.
+
+        A contribution says what a value adds to the score of a class. This says what the value
+        makes of the probability, other classes and all, by predicting again without it.
+
+        Parameters
+        ----------
+        item : int
+            Its number in the batch.
+        label : default=None
+            The class; None: the one explained, which is the predicted one.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a value, the one whose absence costs most first: `attribute`, `value`,
+            `probability` (of the class without it), `drop` (from the probability with it) and
+            `feature`. Words in a row go with each of their words, conjunctions with each part.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
+        >>> found = model.explain(["good bad"]).impact(0, "+")
+        >>> found["feature"].to_list(), found["drop"].round(2).to_list()
+        (['good', 'bad'], [0.43, -0.57])
+        """
+        place = self._place(item)
+        explained = int(self._classes[place] if label is None else self._answers.names.place(label))
+        return impact(self._answers.one(place), explained)
+
+    def highlight(self, item: int, label: Any = None) -> Highlight:
+        """A document as it stands, its words marked by what they add to a class.
+
+        Parameters
+        ----------
+        item : int
+            Its number in the batch.
+        label : default=None
+            The class; None: the one explained, which is the predicted one.
+
+        Returns
+        -------
+        Highlight
+            In colour in a notebook and as `.html`, without as `.text`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
+        >>> print(model.explain(["What  fun!"]).highlight(0).text)
+        +, 1.00: [?What?]  [+fun+][?!?]
+        """
+        return highlight(self, item, label)
 
     def counterfactual(self, item: int, label: Any = None) -> Counterfactual:
         """What would have to be otherwise for an item to be given another class.
@@ -312,7 +365,7 @@ class LocalExplanation(Tabular):
         [('+', 'good', 2, 0.75), ('+', 'fun', 1, 0.25), ('-', 'bad', 1, 1.0)]
         """
         keys = ["class", "attribute", "value", "feature"]
-        labels = self._answers.names.column.gather(pl.Series(self._classes))
+        labels = self._answers.names.of(self._classes)
         counted = labels.value_counts(name="explained")
         sums = self.table.group_by(keys, maintain_order=True).agg(
             items=pl.len().cast(pl.Int64),
@@ -395,24 +448,3 @@ def _named(table: pl.DataFrame, reasons: int) -> dict[int, list[str]]:
     for row in strongest.group_by("item", maintain_order=True).head(reasons).to_dicts():
         named.setdefault(row["item"], []).append(percent(row["feature"], row["share"]))
     return named
-
-
-def _shared(contributions: pl.DataFrame) -> pl.DataFrame:
-    """Shares of a sum of numbers."""
-    return contributions.with_columns(
-        share=pl.col("contribution") / pl.col("contribution").sum().over("item")
-    )
-
-
-def _shared_waves(contributions: pl.DataFrame) -> pl.DataFrame:
-    """Shares of a sum of waves, `|w| cos(angle to the sum) / |sum|`; and those angles."""
-    amount, angle = pl.col("contribution"), pl.col("phase")
-    sums = (amount * angle.sin()).sum(), (amount * angle.cos()).sum()
-    direction = pl.arctan2(*(own.over("item") for own in sums))
-    turned = contributions.with_columns(phase=np.pi - (direction - angle + np.pi) % (2 * np.pi))
-    # No squares, which would leave the range of a double; and by rounding, opposite may be -pi.
-    along = amount * angle.cos()
-    return turned.with_columns(
-        phase=pl.when(angle <= -np.pi).then(np.pi).otherwise(angle),
-        share=along / along.sum().over("item"),
-    )

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stc.model import Model, shown
+from stc.tables import picked
 
 # Classes that an error message lists.
 _LISTED = 20
@@ -32,8 +34,16 @@ class ClassNames:
     @cached_property
     def column(self) -> pl.Series:
         """The classes as a column of a table."""
-        labels = [text_of(own) if isinstance(own, tuple) else own for own in self.labels]
+        labels = self.labels
+        if self.model.form.kind == "joint":
+            labels = list(map(text_of, labels))
+            if len(set(labels)) < len(labels):  # a label has a comma in it
+                labels = list(map(str, self.labels))
         return pl.Series("class", labels, strict=False)
+
+    def of(self, classes: NDArray[Any]) -> pl.Series:
+        """The labels of these classes as a column."""
+        return picked(self.column.to_list(), self.column.dtype, classes).rename("class")
 
     def place(self, label: Any) -> int:
         """The number of a class, by its label."""

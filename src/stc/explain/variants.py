@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from stc.explain.answers import Answers
@@ -158,3 +159,26 @@ def rows_of(moves: Sequence[Sequence[tuple[int, int]]], n_units: int) -> NDArray
         for unit, choice in own:
             row[unit] = choice
     return rows
+
+
+def impact(answers: Answers, explained: int) -> pl.DataFrame:
+    """The probability of a class of the only item without each of its values."""
+    variants = Variants(answers)
+    units = variants.units
+    # The first row is the item as it is, so that there always is one.
+    plans = [[], *([(number, AWAY)] for number in range(len(units)))]
+    scores, used, _ = variants.judged(rows_of(plans, len(units)))
+    probability = answers.cascade.probabilities_of(scores, used)[:, explained]
+    names = [unit.name() for unit in units]
+    order = sorted(range(len(units)), key=lambda number: (probability[number + 1], names[number]))
+    without = probability[1:][order]
+    columns = {
+        "attribute": [units[number].attribute for number in order],
+        "value": [units[number].value for number in order],
+        "feature": [names[number] for number in order],
+    }
+    texts = {name: pl.Series(own, dtype=pl.String) for name, own in columns.items()}
+    numbers = {"probability": without, "drop": probability[0] - without}
+    return pl.DataFrame(texts | numbers).select(
+        "attribute", "value", "probability", "drop", "feature"
+    )

@@ -1,0 +1,37 @@
+"""Plots: an explanation as a figure, to look at or to put into a report. They need Matplotlib.
+
+As scikit-learn's displays: made by from_estimator or from_explanation, changed as you like.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib
+
+from stc import SparseTensorClassifier, load_zoo
+from stc.plot import ContrastDisplay, GlobalDisplay, HeatmapDisplay, LocalDisplay
+
+matplotlib.use("Agg")  # into files; in a notebook leave it out, and the figures are shown
+
+X, y, names = load_zoo(names=True)
+model = SparseTensorClassifier().fit(X, y)
+dolphin = names.to_list().index("dolphin")
+explanation = model.explain(X)
+
+local = LocalDisplay.from_explanation(explanation, dolphin)  # the three most probable classes
+local.figure_.suptitle("What is a dolphin?")  # it is a figure of Matplotlib: change what you like
+displays = {
+    "local": local,
+    "contrast": ContrastDisplay.from_explanation(explanation, dolphin, label="Fish"),
+    "global": GlobalDisplay.from_estimator(model, labels=["Mammal", "Fish", "Bird"], n_features=5),
+    "heatmap": HeatmapDisplay.from_estimator(model, n_features=12),
+}
+with TemporaryDirectory() as folder:
+    for name, display in displays.items():
+        display.figure_.savefig(Path(folder, f"{name}.png"), dpi=150)
+    print("made:", *sorted(path.name for path in Path(folder).iterdir()))
+print("local:", "; ".join(ax.get_title("left") for ax in local.axes_))
+
+# prints:
+# made: contrast.png global.png heatmap.png local.png
+# local: Mammal, 0.45; Fish, 0.27; Reptile, 0.14

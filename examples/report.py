@@ -1,0 +1,24 @@
+"""A report: a model, its figures and its explanations on one page that can be sent around.
+
+The file needs no network and no other file: open it in a browser, print it, mail it. The items to
+judge by should not be those that the model has learnt.
+"""
+
+import tempfile
+from pathlib import Path
+
+from stc import SparseTensorClassifier, load_zoo
+from stc.report import report
+
+X, y = load_zoo()
+model = SparseTensorClassifier().fit(X[:70], y[:70])
+page = report(model, X[70:], y[70:], title="Zoo: 31 animals it has not seen")
+
+with tempfile.TemporaryDirectory() as folder:
+    path = page.save(Path(folder, "zoo.html"))
+    print(f"{path.name}: {round(path.stat().st_size, -4) // 1000} kB or so")
+
+# In a notebook, `page` as the last line of a cell shows it there.
+
+# prints:
+# zoo.html: 70 kB or so

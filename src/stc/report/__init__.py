@@ -1,0 +1,5 @@
+"""Reports: a model, its figures and its explanations in one self-contained HTML page."""
+
+from stc.report.page import Report, report
+
+__all__ = ["Report", "report"]

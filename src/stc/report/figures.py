@@ -1,0 +1,112 @@
+"""How good the model is on the items of the page: figures by scikit-learn, laid out for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+
+from stc.formulas import Floats
+from stc.report.names import clipped
+from stc.report.truth import Truth
+
+# Classes of the confusion matrix, those with most items; bins of the calibration curve.
+_LARGEST_MATRIX, _BINS = 25, 10
+# Rows of the table of classes.
+_LISTED = 200
+
+
+def evaluation(truth: Truth, probabilities: Floats) -> dict[str, Any]:
+    """Accuracy, the figures of each class, who is taken for whom, and the calibration."""
+    found: dict[str, Any] = {
+        "accuracy": _accuracy(truth),
+        "items": len(truth.true),
+        "mistakes": int(truth.mistaken.sum()),
+        "multilabel": truth.multilabel,
+        "averages": _averages(truth),
+        "never_learnt": [clipped(own) for own in truth.labels[probabilities.shape[1] :]],
+        **_of_classes(truth),
+    }
+    if not truth.multilabel:
+        true, predicted = truth.true.argmax(axis=1), truth.predicted.argmax(axis=1)
+        found["confusion"] = _confusion(truth, true, predicted)
+        found["calibration"] = _calibration(true == predicted, probabilities.max(axis=1))
+    return found
+
+
+def _accuracy(truth: Truth) -> float:
+    if truth.multilabel:  # right with all labels
+        return float(np.mean(~truth.mistaken))
+    return float(accuracy_score(truth.true.argmax(axis=1), truth.predicted.argmax(axis=1)))
+
+
+def _figures(truth: Truth, average: str | None) -> Any:
+    if truth.multilabel:
+        return precision_recall_fscore_support(
+            truth.true, truth.predicted, average=average, zero_division=0
+        )
+    pair = truth.true.argmax(axis=1), truth.predicted.argmax(axis=1)
+    shown = np.flatnonzero(truth.true.any(axis=0) | truth.predicted.any(axis=0))
+    labels = np.arange(len(truth.labels)) if average is None else shown
+    return precision_recall_fscore_support(*pair, labels=labels, average=average, zero_division=0)
+
+
+def _averages(truth: Truth) -> list[dict[str, Any]]:
+    rows = []
+    for average in ("micro", "macro") if truth.multilabel else ("macro", "weighted"):
+        precision, recall, f1, _ = _figures(truth, average)
+        figures = {"precision": float(precision), "recall": float(recall), "f1": float(f1)}
+        rows.append({"name": average, **figures})
+    return rows
+
+
+def _of_classes(truth: Truth) -> dict[str, Any]:
+    """A row a class that is true or predicted of any item, most items first."""
+    precision, recall, f1, support = _figures(truth, None)
+    used = np.asarray((truth.true | truth.predicted).any(axis=0))
+    order = [k for k in np.argsort(-support, kind="stable").tolist() if used[k]]
+    rows = [
+        {
+            "name": clipped(truth.labels[k]),
+            "precision": float(precision[k]),
+            "recall": float(recall[k]),
+            "f1": float(f1[k]),
+            "support": int(support[k]),
+        }
+        for k in order
+    ]
+    return {"classes": rows[:_LISTED], "classes_left_out": max(len(rows) - _LISTED, 0)}
+
+
+def _confusion(truth: Truth, true: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]:
+    """Rows are true, columns predicted; of many classes, those with most items."""
+    items = np.bincount(np.concatenate([true, predicted]), minlength=len(truth.labels))
+    used = np.flatnonzero(items)
+    largest = used[np.argsort(-items[used], kind="stable")][:_LARGEST_MATRIX]
+    shown = np.sort(largest)
+    inside = np.isin(true, shown) & np.isin(predicted, shown)
+    counts = np.full((len(shown), len(shown)), inside.sum())
+    if inside.any() and len(shown) > 1:  # of a single class there is nothing to count
+        counts = confusion_matrix(true[inside], predicted[inside], labels=shown)
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return {
+        "labels": [clipped(truth.labels[k], 40) for k in shown],
+        "rows": counts.tolist(),
+        "shades": np.round(counts / totals, 3).tolist(),
+        "left_out": len(used) - len(shown),
+        "items_left_out": int((~inside).sum()),
+    }
+
+
+def _calibration(right: NDArray[np.bool_], confidence: Floats) -> list[dict[str, float]]:
+    """How often the predicted class is right, by how probable it was said to be."""
+    confidence = np.clip(confidence, 0.0, 1.0)  # sums may exceed 1 by rounding
+    observed, stated = calibration_curve(right, confidence, n_bins=_BINS)
+    # The same bins as scikit-learn has, which does not say how many are in each.
+    edges = np.linspace(0.0, 1.0, _BINS + 1)
+    items = np.bincount(np.searchsorted(edges[1:-1], confidence), minlength=_BINS)
+    triples = zip(stated, observed, items[items > 0], strict=True)
+    return [{"stated": float(s), "right": float(r), "items": int(n)} for s, r, n in triples]
