@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit browser bench bench-accuracy bench-tuning bench-policies bench-labels clean
+.PHONY: demo test lint types imports unit browser bench bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -32,6 +32,9 @@ bench: .venv/bench
 bench-accuracy: .venv/bench
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/accuracy.py --text
+
+bench-explain: .venv/bench
+	$(BIN)/python benchmarks/explain.py
 
 bench-tuning: .venv/bench
 	$(BIN)/python benchmarks/tuning.py
