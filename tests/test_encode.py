@@ -14,10 +14,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
 from stc import HardlyCategoricalWarning, SparseTensorClassifier
+from stc.encode import encode
 
 NAN = float("nan")
 Entries = dict[tuple[str | None, str | None, Any], float]
@@ -996,3 +999,24 @@ def test_no_warning_for_texts_and_integers() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learn(X, LABELS_40)
+
+
+# ---------------------------------------------------------------- few documents
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | st.text(st.characters(max_codepoint=0x17F)), min_size=1, max_size=8))
+def test_few_documents_are_read_as_many(texts: list[str | None]) -> None:
+    """A text or two are split by Python, many by polars: into the same words."""
+    few, many = encode(texts), encode([*texts, *["more"] * 20])
+    column, same = few.columns[0], many.columns[0].select(np.arange(many.n_items) < len(texts))
+    for item in range(len(texts)):
+        own, other = (
+            {
+                c.values[code]: 1.0 if c.weights is None else c.weights[place]
+                for place in range(c.offsets[item], c.offsets[item + 1])
+                for code in [c.codes[place]]
+            }
+            for c in (column, same)
+        )
+        assert own == other

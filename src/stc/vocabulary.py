@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
@@ -126,6 +126,8 @@ def parts_of(features: Iterable[Feature]) -> list[tuple[str | None, str | None]]
     return parts
 
 
-def tuple_name(features: Iterable[Feature]) -> str:
+def tuple_name(features: Sequence[Feature]) -> str:
     """A feature of several dimensions in words: `legs=4 & hair=1`."""
+    if len(features) == 1:
+        return feature_name(*features[0])
     return " & ".join(feature_name(attribute, value) for attribute, value in features)

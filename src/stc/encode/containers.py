@@ -77,6 +77,8 @@ def _encode(
         return _encode_sparse(X)
     if counts and _is_rows(X):
         return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
+    if isinstance(X, (list, tuple)):
+        return _encode_sequence(X, missing, text, names)
     if hasattr(X, "__arrow_c_array__") and not hasattr(X, "column_names"):
         X = pl.Series(X)  # one chunk of Arrow, which narwhals does not take for a series
     series = nw.from_native(X, series_only=True, pass_through=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from stc.encode.bags import Bags, column_of_bags
 from stc.encode.cells import added_up, bags_of_lists, blocks_of, column_of_series
 from stc.encode.scalars import code_series
-from stc.observations import Column, Missing
+from stc.observations import Column, Missing, offsets_of
 from stc.product import Keys, objects
 from stc.values import canonical
 
@@ -23,8 +25,9 @@ Tokenizer = Callable[[str], Sequence[str]]
 # A word is a run of letters, digits and underscores, also across a sign that stands between two of
 # them without a space (don't, e-mail, 3.88, someone@home.org); any other visible sign stands alone.
 TOKEN_PATTERN = r"\w+(?:['.@-]\w+)*|[^\w\s]"
-# Fewer documents than this are not worth a thread.
-_MANY = 256
+_ASCII_TOKENS = re.compile(TOKEN_PATTERN, re.ASCII)
+# Fewer documents than this are not worth a thread; so few not even polars.
+_MANY, _FEW = 256, 8
 
 
 def columns_of_documents(
@@ -82,7 +85,35 @@ def _column_of_documents(
         return column_of_series(None, _tokenized(documents, tokenizer), missing)
     if missing == "category":
         return column_of_series(None, documents.str.extract_all(TOKEN_PATTERN), missing)
+    if len(documents) <= _FEW:
+        texts = [text or "" for text in documents.to_list()]
+        if all(map(str.isascii, texts)):  # beyond, Python and polars differ about letters
+            return _column_of_few(texts)
     return column_of_bags(None, blocks_of(documents, _MANY), _bags_of_words)
+
+
+def _column_of_few(texts: Sequence[str]) -> Column:
+    """The same for a text or two, where starting polars would take longer than the work."""
+    index: dict[str, int] = {}
+    codes: list[int] = []
+    counts: list[int] = []
+    lengths = []
+    for text in texts:
+        tokens = _ASCII_TOKENS.findall(text)
+        found = Counter(index.setdefault(token, len(index)) for token in tokens)
+        own = sorted(found)
+        codes += own
+        counts += [found[code] for code in own]
+        lengths.append(len(own))
+    weights = np.array(counts, dtype=np.float64)
+    return Column(
+        None,
+        list(index),
+        len(index),
+        np.array(codes, dtype=np.int64),
+        offsets_of(np.array(lengths)),
+        weights if (weights != 1).any() else None,
+    )
 
 
 def _bags_of_words(documents: pl.Series) -> Bags:

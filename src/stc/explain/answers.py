@@ -54,10 +54,12 @@ class Parts(NamedTuple):
 
     def ranks(self) -> NDArray[np.int64]:
         """The place of each feature in the order of their names."""
-        keys = [
-            [(attribute or "", value or "") for attribute, value in parts_of(own)]
-            for own in self.features
-        ]
+        keys: list[Any]
+        if all(len(own) == 1 and type(own[0][1]) is str for own in self.features):
+            keys = [(attribute or "", value) for ((attribute, value),) in self.features]
+        else:
+            parts = map(parts_of, self.features)
+            keys = [[(attribute or "", value or "") for attribute, value in own] for own in parts]
         ranks = np.empty(len(keys), dtype=np.int64)
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
         return ranks
