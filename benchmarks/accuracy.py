@@ -379,6 +379,36 @@ def read_part(part: str) -> dict[str, dict[str, Score]]:
     return stored
 
 
+def markdown(stored: Mapping[str, Mapping[str, Score]], models: Mapping[str, Model]) -> str:
+    """Return the stored accuracies, means, ranks and seconds as a table for the README."""
+    scores = [found[key] for found in stored.values() for key in models if key in found]
+    means = {one.model: one for one in standings([s for s in scores if _counts(s)], models)}
+    rows = [
+        [name, *(_best_in_bold(found, key, list(models)) for key in models)]
+        for name, found in stored.items()
+        if _counts(next(iter(found.values())))
+    ]
+    rows += [
+        ["**mean**", *(f"**{means[key].accuracy:.4f}**" for key in models)],
+        ["mean rank", *(number(means[key].rank, 2) for key in models)],
+        ["mean log-loss", *(number(means[key].log_loss, 3) for key in models)],
+        ["seconds, all folds", *(f"{means[key].took:,.0f}" for key in models)],
+    ]
+    lines = [["", *models], ["---"] * (len(models) + 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _counts(score: Score) -> bool:
+    """Whether a set is one of those that means are of."""
+    return score.group != "given split"
+
+
+def _best_in_bold(found: Mapping[str, Score], key: str, keys: Sequence[str]) -> str:
+    highest = max(round(found[own].accuracy, 4) for own in keys if own in found)
+    shown = number(found[key].accuracy)
+    return f"**{shown}**" if round(found[key].accuracy, 4) == highest else shown
+
+
 def parse() -> argparse.Namespace:
     """Return the command line, parsed; `only`, `peers` and `ours` are lists of names."""
     parser = argparse.ArgumentParser(
@@ -393,6 +423,9 @@ def parse() -> argparse.Namespace:
         "--cache", action="store_true", help=f"peers' figures from {RESULTS.name} where it has them"
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every fold to this file")
+    parser.add_argument(
+        "--markdown", action="store_true", help=f"show {RESULTS.name} as a table, measure nothing"
+    )
     parsed = parser.parse_args()
     models = text_models() if parsed.text else table_models(parsed.threads)
     names = data.TEXTS if parsed.text else [*data.TABLES, *data.SPLIT_TABLES]
@@ -440,6 +473,9 @@ def run(arguments: argparse.Namespace) -> tuple[list[Score], list[Standing]]:
 def main() -> int:
     """Measure on the chosen data sets, print the tables, write the JSON."""
     arguments = parse()
+    if arguments.markdown:
+        print(markdown(read_part("text" if arguments.text else "tables"), arguments.models))
+        return 0
     try:
         for name in arguments.only:
             data.task_files(name)

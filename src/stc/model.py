@@ -229,7 +229,9 @@ class Model:
     def features(self, subset: Subset, numbers: NDArray[Any]) -> list[tuple[Feature, ...]]:
         """The (attribute, value) pairs, one per dimension of the set, of these of its rows."""
         single = self.vocabulary.features
-        rows = numbers[:, None] if len(subset) == 1 else self.tuples[subset].rows[numbers]
+        if len(subset) == 1:
+            return [(single[feature],) for feature in numbers.tolist()]
+        rows = self.tuples[subset].rows[numbers]
         return [tuple(single[feature] for feature in row) for row in rows.tolist()]
 
     def feature_name(self, subset: Subset, number: int) -> str:

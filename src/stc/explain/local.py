@@ -136,7 +136,7 @@ class LocalExplanation(Tabular):
         parts = self._answers.contributions(self._classes)
         along, phases = parts.along()
         shares = along / np.bincount(parts.items, along)[parts.items]
-        order = np.lexsort((parts.ranks()[parts.places], -parts.amounts, parts.items))
+        order = parts.order()
         items = parts.items[order]
         named = named_features(self._answers.model, parts.features, parts.places[order])
         effects = 1 - np.sign(shares[order]).astype(np.int8)
