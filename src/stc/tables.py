@@ -29,12 +29,12 @@ def _named(model: Model) -> dict[str, Any]:
 def described(model: Model, subset: Subset, rows: NDArray[Any]) -> pl.DataFrame:
     """`attribute`, `value` and `feature` (the name) of these rows of a set's corpus."""
     used, place = np.unique(rows, return_inverse=True)
-    return named_features(model, model.features(subset, used), place)
+    return pl.DataFrame(named_features(model, model.features(subset, used), place))
 
 
 def named_features(
     model: Model, features: Sequence[tuple[Feature, ...]], place: NDArray[Any]
-) -> pl.DataFrame:
+) -> dict[str, pl.Series]:
     """`attribute`, `value` and `feature` (the name) of the features at these places."""
     schema = _named(model)
     if schema["value"] == pl.String:
@@ -47,7 +47,7 @@ def named_features(
         "value": ([value for _, value in pairs], schema["value"]),
         "feature": (list(map(tuple_name, features)), pl.String),
     }
-    return pl.DataFrame({name: picked(*own, place) for name, own in columns.items()})
+    return {name: picked(*own, place) for name, own in columns.items()}
 
 
 def picked(values: Sequence[Any], dtype: Any, place: NDArray[Any]) -> pl.Series:

@@ -117,4 +117,5 @@ def _added(answers: Answers, place: int, name: str) -> pl.DataFrame:
     """What each feature adds to the score of a class, in the direction of the sum."""
     parts = answers.contributions(np.array([place]))
     added = pl.Series(name, parts.along()[0], dtype=pl.Float64)
-    return named_features(answers.model, parts.features, parts.places).with_columns(added)
+    named = named_features(answers.model, parts.features, parts.places)
+    return pl.DataFrame(named | {name: added})
