@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit browser bench bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
+.PHONY: demo test test-servers lint types imports unit browser servers bench bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -20,11 +20,19 @@ imports: .venv/dev
 	$(BIN)/lint-imports
 
 unit: .venv/dev browser
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --ignore=tests/servers
+
+# Stores and sources that need a server: a real PostgreSQL, a Dask and a Spark cluster on loopback.
+test-servers: .venv/servers servers
+	$(BIN)/pytest tests/servers
 
 # The page is tested in a real browser.
 browser:
 	@test -x /usr/bin/chromium || (apt-get update -qq && apt-get install -y -qq chromium)
+
+servers:
+	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 && which java > /dev/null || \
+	  (apt-get update -qq && apt-get install -y -qq postgresql default-jre-headless)
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
@@ -53,6 +61,10 @@ bench-labels: .venv/bench
 
 .venv/dev: .venv/core
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+.venv/servers: .venv/dev
+	$(BIN)/python -m pip install --quiet --editable ".[servers]"
 	touch $@
 
 .venv/bench: .venv/core

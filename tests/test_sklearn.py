@@ -721,7 +721,8 @@ def test_what_can_be_routed() -> None:
         model = SparseTensorClassifier()
         model.set_partial_fit_request(sample_weight=True, classes=True)
         requests = model.get_metadata_routing()
-    assert requests.partial_fit.requests == {"sample_weight": True, "classes": True}
+    expected = {"sample_weight": True, "classes": True, "batch_id": None}
+    assert requests.partial_fit.requests == expected
     assert requests.fit.requests == {"sample_weight": None}
     assert requests.score.requests == {"sample_weight": None}
 

@@ -333,7 +333,9 @@ def assert_same_search(model: SparseTensorClassifierCV, grid: GridSearchCV) -> N
     assert model.best_score_ == pytest.approx(grid.best_score_, abs=1e-10)
 
 
-@pytest.mark.parametrize("scoring", [*SCORINGS, *CALLABLES], ids=str)
+@pytest.mark.parametrize(
+    "scoring", [*SCORINGS, *CALLABLES], ids=lambda s: getattr(s, "__name__", s)
+)
 def test_scores_are_those_of_grid_search(scoring: Any) -> None:
     X, y = table()
     cv = StratifiedKFold(3, shuffle=True, random_state=1)

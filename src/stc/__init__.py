@@ -6,6 +6,8 @@ from stc.corpus import NeverLearntError
 from stc.datasets import load_zoo
 from stc.explain import Contrast, Counterfactual, GlobalExplanation, LocalExplanation
 from stc.phases import PhaseLearner
+from stc.sources import source
+from stc.stores import StoreError
 from stc.tuning import SparseTensorClassifierCV
 
 __all__ = [
@@ -19,6 +21,8 @@ __all__ = [
     "PolicyAgent",
     "SparseTensorClassifier",
     "SparseTensorClassifierCV",
+    "StoreError",
     "load_zoo",
+    "source",
 ]
 __version__ = "0.1.0"

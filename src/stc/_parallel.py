@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TypeVar, cast
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -32,3 +32,14 @@ def threaded(
         return [function(task) for task in tasks]
     with ThreadPoolExecutor(cores()) as pool:
         return list(pool.map(function, tasks))
+
+
+def ahead(items: Iterable[Result]) -> Iterator[Result]:
+    """The same items, each made in a thread while the one before is worked on."""
+    making = iter(items)
+    over = object()
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, making, over)
+        while (item := coming.result()) is not over:
+            coming = pool.submit(next, making, over)
+            yield cast(Result, item)

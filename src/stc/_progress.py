@@ -42,6 +42,12 @@ class Progress:
         bar = "#" * full + "." * (20 - full)
         self._draw(f"{self._title} [{bar}] {done}/{total} {text}")
 
+    def count(self, done: int, what: str) -> None:
+        """Draw how much is done, where nobody knows how much there is."""
+        if self._shown and time.monotonic() >= self._next:
+            self._next = time.monotonic() + _PAUSE
+            self._draw(f"{self._title} {done:,} {what}")
+
     def _draw(self, line: str) -> None:
         sys.stderr.write("\r" + line.ljust(self._width))
         sys.stderr.flush()

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from stc import streams
 from stc.agent import PolicyAgent, learn_policy
 from stc.angles import given_phases
 from stc.conjunctions import Interactions
 from stc.encode import encode_classes, encode_sample_weight
 from stc.explain import Answers, GlobalExplanation, LocalExplanation
-from stc.intake import Batch, Intake
-from stc.labels import Evidence, cross_fitted, each_alone, ratios
+from stc.intake import NO_ROLES, Batch, Intake, Roles
+from stc.keeping import Shelf, twice
+from stc.labels import cross_fitted, each_alone, ratios
+from stc.learnt import Learnt
 from stc.model import Model
 from stc.observations import Observations
 from stc.phases import PhaseLearner, with_phases
 from stc.policy import Cascade, Hyper, Policy, read_policy
 from stc.schema import KINDS, Schema
+from stc.sources import BATCH, FEW, MOST, Chosen, source_of
+from stc.stores import shown_url
 from stc.tables import corpus_table, feature_names, joint_table
 from stc.tensor import Dimensions
 
@@ -44,31 +51,6 @@ class HardlyCategoricalWarning(UserWarning):
     >>> caught[0].category is HardlyCategoricalWarning
     True
     """
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """All that learning leaves behind, taken over in one assignment.
-
-    Attributes
-    ----------
-    model
-        What was learnt.
-    values
-        The value of each state that the agent visited; None if it learnt no policy.
-    evidence
-        What the threshold of labels is chosen by.
-    warned
-        Whether columns of measurements have been warned of.
-    history
-        What was tried in learning the phases; None if none were learnt.
-    """
-
-    model: Model
-    values: pl.DataFrame | None = None
-    evidence: Evidence = field(default_factory=Evidence.none)
-    warned: bool = False
-    history: pl.DataFrame | None = None
 
 
 class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -122,6 +104,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         How a document (a string) becomes a list of tokens. None: words and punctuation.
     max_tuples : int, default=10_000_000
         The most combinations of values that a set of dimensions may need for a batch of items.
+    store : str, default=None
+        Where the model lives: "duckdb:///file", "sqlite:///file", "postgresql://...". A model that
+        is there already is restored when it is first used, with the parameters it was learnt with
+        in the place of those left at their defaults. None: in memory.
+    name : str, default="model"
+        Its name in the store.
 
     Attributes
     ----------
@@ -180,9 +168,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         "missing": [StrOptions({"ignore", "category"})],
         "tokenizer": [callable, None],
         "max_tuples": [Interval(Integral, 1, None, closed="left")],
+        "store": [str, None],
+        "name": [str],
     }
 
     _learnt: Learnt
+    _shelf: Shelf
     _cascades: dict[tuple[Any, ...], Cascade]
 
     def __init__(
@@ -205,6 +196,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         missing: Literal["ignore", "category"] = "ignore",
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         max_tuples: int = 10_000_000,
+        store: str | None = None,
+        name: str = "model",
     ) -> None:
         self.power = power
         self.balance = balance
@@ -223,6 +216,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.missing = missing
         self.tokenizer = tokenizer
         self.max_tuples = max_tuples
+        self.store = store
+        self.name = name
 
     # --- learning ---------------------------------------------------------------------------
 
@@ -231,14 +226,15 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         Parameters
         ----------
-        X : frame, list of dicts, 2-D array, sparse matrix, or strings
-            The items: see the guide to inputs. Never changed.
+        X : frame, list of dicts, 2-D array, sparse matrix, strings, or a source
+            The items: see the guide to inputs. Never changed. A source is data that is not in
+            memory: a path, a relation of DuckDB, a Dask or Spark DataFrame, `stc.source(...)`.
         y : array-like of labels, list of dicts class -> weight, list of sets, or several columns
             The class of each item, or a distribution over classes; several labels an item, as
-            lists, sets or an indicator; or several targets, one column each. None if `targets`
-            names them.
-        sample_weight : array-like, default=None
-            Weight of each item; zero is absence.
+            lists, sets or an indicator; or several targets, one column each. Or the name of a
+            column of X (of a source, also a list of names). None if `targets` names them.
+        sample_weight : array-like or str, default=None
+            Weight of each item, or the name of a column of X; zero is absence.
 
         Returns
         -------
@@ -253,13 +249,27 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ['go']
         """
         self._validate_params()
-        batch = self._intake().batch(X, y, sample_weight, None)
         learns = isinstance(self.phases, (str, PhaseLearner))
-        self._learn(self._blank(batch), batch, self._learner() if learns else None)
+        learner = self._learner() if learns else None
+        chosen = source_of(X)
+        if chosen is not None:
+            learnt = self._learn_source(chosen, y, sample_weight, None, learner)
+        else:
+            batch = self._intake(NO_ROLES).batch(X, y, sample_weight, None)
+            learnt = self._learn(self._blank(batch), batch, learner)
+        if self.store is not None:
+            self._kept().replace(learnt, self._parameters())
+        self._become(learnt)
         return self
 
     def partial_fit(
-        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        batch_id: str | None = None,
     ) -> Self:
         """Learn more. New values and classes may come at any time; in records, attributes too.
 
@@ -269,6 +279,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             As in `fit`.
         classes : array-like, default=None
             Classes to have from now on even if no item shows them; optional.
+        batch_id : str, default=None
+            A name for this batch: learnt a second time, it does not count again.
 
         Returns
         -------
@@ -283,24 +295,32 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ['go', 'stop']
         """
         self._validate_params()
-        before: Learnt | None = getattr(self, "_learnt", None)
-        batch = self._intake().batch(X, y, sample_weight, before.model if before else None)
-        if before:
-            self._refuse_other_tensor(before.model)
-        before = before or self._blank(batch)
-        if classes is not None:
-            declared = encode_classes(classes, before.model.form)
-            before = replace(before, model=before.model.declaring(declared))
-        self._learn(before, batch)
+        chosen = source_of(X)
+
+        def learn(before: Learnt | None) -> Learnt:
+            if before:
+                self._refuse_other_tensor(before.model)
+            if chosen is not None:
+                return self._learn_source(chosen, y, sample_weight, before, None, classes)
+            known = before.model if before else None
+            roles = before.roles if before else NO_ROLES
+            batch = self._intake(roles).batch(X, y, sample_weight, known)
+            return self._learn(self._declaring(before or self._blank(batch), classes), batch)
+
+        self._add(learn, batch_id)
         return self
 
-    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def unlearn(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, batch_id: str | None = None
+    ) -> Self:
         """Forget items that were learnt: exactly, as if they had never been seen.
 
         Parameters
         ----------
         X, y, sample_weight
             The items as they were learnt.
+        batch_id : str, default=None
+            A name for this unlearning: done a second time, it takes nothing away again.
 
         Returns
         -------
@@ -319,14 +339,26 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         >>> model.unlearn([["red"]], ["stop"]).classes_.tolist()
         ['go']
         """
-        model = self._fitted_model()
-        batch = self._intake().batch(X, y, sample_weight, model)
-        self._refuse_large(model, batch.observed)
-        model = model.unlearnt(batch.observed, batch.target.column, batch.sample_weight)
-        if model.class_mass.any() or model.declared.any():
-            self._become(replace(self._learnt, model=model))
-        else:  # nothing is left, not even the attributes
-            del self._learnt, self._cascades
+        self._fitted_model()
+        chosen = source_of(X)
+
+        def take(before: Learnt) -> tuple[Learnt | None, Model]:
+            model = before.model
+            if chosen is not None:
+                reading = self._reading(chosen, y, sample_weight, before)
+                part = chosen.source.learn(reading.task(model.blanked(), self.max_tuples))
+                part = model.blanked() if part is None else part
+                model = model.less(part).compacted()
+            else:
+                batch = self._intake(before.roles).batch(X, y, sample_weight, model)
+                model.refuse_large(batch.observed, self.max_tuples)
+                given = batch.observed, batch.target.column, batch.sample_weight
+                part = model.blanked().learnt(*given) if self.store else model
+                model = model.unlearnt(*given)
+            left = model.class_mass.any() or model.declared.any()
+            return replace(before, model=model) if left else None, part
+
+        self._take_away(take, batch_id)
         return self
 
     def merge(self, other: SparseTensorClassifier) -> Self:
@@ -352,9 +384,19 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         if not isinstance(other, SparseTensorClassifier):
             raise TypeError(f"can only merge a SparseTensorClassifier, got {type(other).__name__}")
-        model = self._fitted_model().merged(other._fitted_model())
-        evidence = self._learnt.evidence + other._learnt.evidence
-        self._become(replace(self._learnt, model=model, evidence=evidence))
+        theirs = other._fitted_model()
+        self._fitted_model()
+        batches = other._batches()
+
+        def joined(before: Learnt) -> Learnt:
+            both = sorted(before.batches & batches)
+            if both:
+                raise ValueError(twice(both[0]))
+            model = before.model.merged(theirs)
+            evidence = before.evidence + other._learnt.evidence
+            return replace(before, model=model, evidence=evidence, batches=before.batches | batches)
+
+        self._change(joined)
         return self
 
     def __add__(self, other: Any) -> SparseTensorClassifier:
@@ -362,8 +404,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if not isinstance(other, SparseTensorClassifier):
             return NotImplemented
         check_is_fitted(self)
-        both = type(self)(**self.get_params(deep=False))
-        both._become(self._learnt)
+        both = self._in_memory()
+        both._become(replace(both._learnt, batches=self._batches()))
         return both.merge(other)
 
     def learn_phases(
@@ -397,20 +439,29 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         model = self._fitted_model()
         if learner is not None and not isinstance(learner, PhaseLearner):
             raise TypeError(f"learner is a PhaseLearner, got {type(learner).__name__}")
-        batch = self._intake().batch(X, y, sample_weight, model)
-        self._refuse_large(model, batch.observed)
-        learner = learner or self._learner()
-        model, history = with_phases(learner, model, *batch.weighted(), self._hyper())
-        evidence = self._learnt.evidence
-        if model.form.multilabel and self.label_threshold is None:
-            found = cross_fitted(model, *batch.weighted(), self._hyper(), self.max_tuples)
-            evidence = found if found.true.any() else evidence
-        self._become(replace(self._learnt, model=model, history=history, evidence=evidence))
+        chosen = source_of(X)
+        if chosen is not None:  # as many items as learning in memory can take
+            reading = self._reading(chosen, y, sample_weight, self._learnt)
+            batch = reading.intake.batch(reading.first(BATCH), None, None, model)
+        else:
+            batch = self._intake().batch(X, y, sample_weight, model)
+        model.refuse_large(batch.observed, self.max_tuples)
+
+        def turned(before: Learnt) -> Learnt:
+            how = learner or self._learner()
+            model, history = with_phases(how, before.model, *batch.weighted(), self._hyper())
+            evidence = before.evidence
+            if model.form.multilabel and self.label_threshold is None:
+                found = cross_fitted(model, *batch.weighted(), self._hyper(), self.max_tuples)
+                evidence = found if found.true.any() else evidence
+            return replace(before, model=model, history=history, evidence=evidence)
+
+        self._change(turned)
         return self
 
     # --- predicting -------------------------------------------------------------------------
 
-    def predict(self, X: Any, theta: Any = None) -> Any:
+    def predict(self, X: Any, theta: Any = None, *, to: Any = None) -> Any:
         """Most probable class of each item; of equals, the first.
 
         Parameters
@@ -436,12 +487,14 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ['+']
         """
         model = self._fitted_model()
+        if (chosen := self._afar(X, theta, to)) is not None:
+            return self._answered(chosen, "predict", streams.predictions, to)
         observed = self._intake().observe(X, model, theta)
         if model.form.multilabel:
             return model.form.labels(model.classes, self._predicted(model, observed))
         return model.form.predicted(model.classes, self._cascade().most_probable(observed))
 
-    def predict_proba(self, X: Any, theta: Any = None) -> Any:
+    def predict_proba(self, X: Any, theta: Any = None, *, to: Any = None) -> Any:
         """Probability of each class for each item, in the order of `classes_`.
 
         Parameters
@@ -467,12 +520,14 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [[0.0, 1.0], [0.33, 0.67]]
         """
         model = self._fitted_model()
+        if (chosen := self._afar(X, theta, to)) is not None:
+            return self._answered(chosen, "predict_proba", streams.probabilities, to)
         joint = self._cascade().probabilities(self._intake().observe(X, model, theta))
         if model.form.kind == "indicator":
             return each_alone(joint, self.label_threshold_)
         return model.form.marginals(joint, model.classes, logarithms=False)
 
-    def predict_log_proba(self, X: Any, theta: Any = None) -> Any:
+    def predict_log_proba(self, X: Any, theta: Any = None, *, to: Any = None) -> Any:
         """Logarithm of the probabilities, exact also where they are too small for a double.
 
         Parameters
@@ -496,6 +551,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [[0.0, -inf]]
         """
         model = self._fitted_model()
+        if (chosen := self._afar(X, theta, to)) is not None:
+            return self._answered(chosen, "predict_log_proba", streams.log_probabilities, to)
         if model.form.kind == "indicator":
             return np.log(self.predict_proba(X, theta))
         joint = self._cascade().log_probabilities(self._intake().observe(X, model, theta))
@@ -551,9 +608,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         1.0
         """
         model = self._fitted_model()
-        if model.form.kind == "labels" and self.targets is None:
-            return float(super().score(X, y, sample_weight))
+        if (chosen := source_of(X)) is not None:
+            return self._scored(chosen, y, sample_weight)
         intake = self._intake()
+        taken = self.targets is not None or intake.roles.targets or isinstance(y, str)
+        if model.form.kind == "labels" and not taken:
+            return float(super().score(X, y, sample_weight))
         observed, target = intake.observe(X, model), intake.target(X, y, model)
         model.form.joined(target.form)
         likely = self._predicted(model, observed)
@@ -605,7 +665,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         used: NDArray[np.object_] = names[cascade.scores(self._intake().observe(X, model))[1]]
         return used
 
-    def coverage(self, X: Any) -> NDArray[np.float64]:
+    def coverage(self, X: Any, *, to: Any = None) -> Any:
         """Share of each item that was ever seen in learning; 0 for an item without values.
 
         Parameters
@@ -627,6 +687,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [1.0, 0.5]
         """
         model = self._fitted_model()
+        if (chosen := self._afar(X, None, to)) is not None:
+            return self._answered(chosen, "coverage", streams.coverages, to)
         return self._cascade().coverage(self._intake().observe(X, model))
 
     @overload
@@ -667,6 +729,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             if theta is not None:
                 raise ValueError("theta is of items: give them, too")
             return GlobalExplanation(self._cascade())
+        if (chosen := self._afar(X, theta, None)) is not None:
+            X = self._gathered(chosen)
         raw = self._intake().raw(X, model, theta)
         texts = list(X) if raw.kind == "documents" else None
         answers = Answers(self._cascade(), raw, texts)
@@ -782,12 +846,167 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self)
         return self._learnt.model
 
+    # --- inside: where the model lives ------------------------------------------------------------
+
+    def _kept(self) -> Shelf:
+        """The model's place in the store; at first sight, with the parameters it has there."""
+        assert self.store is not None
+        shelf: Shelf | None = self.__dict__.get("_shelf")
+        if shelf is None or (shelf.url, shelf.name) != (self.store, self.name):
+            self._validate_params()
+            shelf = Shelf.of(self.store, self.name)
+            self._take_over(shelf.stored_parameters())
+            self._shelf = shelf
+        return shelf
+
+    def _take_over(self, parameters: Mapping[str, Any]) -> None:
+        """Be what a stored model was, wherever the caller has not said otherwise."""
+        defaults = {
+            name: parameter.default
+            for name, parameter in inspect.signature(type(self).__init__).parameters.items()
+        }
+        for name, value in parameters.items():
+            own = getattr(self, name, None)
+            if name == "tokenizer" and value is not None and own is None:
+                raise ValueError(
+                    f"the model {self.name!r} was learnt with the tokenizer {value!r}, which is "
+                    "code and so not in the store: give it again, tokenizer=..."
+                )
+            if name != "tokenizer" and (own is defaults[name] or _same(own, defaults[name])):
+                setattr(self, name, value)
+
+    def _parameters(self) -> dict[str, Any]:
+        """The parameters that a store keeps."""
+        own = self.get_params(deep=False)
+        return {name: value for name, value in own.items() if name not in ("store", "name")}
+
+    def _in_memory(self) -> Self:
+        """The same model, with no store behind it."""
+        self._fitted_model()
+        copy = type(self)(**self._parameters())
+        copy._become(self._learnt)
+        return copy
+
+    def _batches(self) -> frozenset[str]:
+        """Ids of the batches that were learnt."""
+        return self._learnt.batches if self.store is None else self._kept().batches()
+
+    def _add(self, learn: Callable[[Learnt | None], Learnt], batch_id: str | None) -> None:
+        """Learn a batch, unless it has been learnt."""
+        if batch_id is not None and not isinstance(batch_id, str):
+            raise TypeError(f"batch_id is a string, got {type(batch_id).__name__}")
+        if self.store is None:
+            before = getattr(self, "_learnt", None)
+            if before is None or batch_id not in before.batches:
+                self._become(_noted(learn(before), batch_id))
+            return
+        kept = self._kept()
+        kept.add(learn, self._parameters(), batch_id, self.label_threshold is None)
+
+    def _take_away(
+        self, take: Callable[[Learnt], tuple[Learnt | None, Model]], batch_id: str | None
+    ) -> None:
+        """Unlearn a batch, unless it has been unlearnt."""
+        if self.store is None:
+            if batch_id not in self._learnt.batches:
+                after, _ = take(self._learnt)
+                self._become(after and _noted(after, batch_id))
+            return
+        self._kept().take_away(take, self._parameters(), batch_id)
+
+    def _change(self, work: Callable[[Learnt], Learnt]) -> None:
+        """Become what comes of the whole model."""
+        if self.store is None:
+            self._become(work(self._learnt))
+        else:
+            self._kept().change(work, self._parameters())
+
+    # --- inside: data that is not in memory -------------------------------------------------------
+
+    def _reading(
+        self, chosen: Chosen, y: Any, sample_weight: Any, before: Learnt | None
+    ) -> streams.Reading:
+        """How the rows of a source are read, to be learnt."""
+        roles = before.roles if before else NO_ROLES
+        return streams.Reading.of(self._intake(roles), chosen, y, sample_weight, before)
+
+    def _learn_source(
+        self,
+        chosen: Chosen,
+        y: Any,
+        sample_weight: Any,
+        before: Learnt | None,
+        learner: PhaseLearner | None,
+        classes: Any = None,
+    ) -> Learnt:
+        """What comes of learning all rows of a source: where they are, then added up."""
+        reading = self._reading(chosen, y, sample_weight, before)
+        first = reading.first(BATCH if before is None and self._learns_more() else FEW)
+        known = before.model if before else None
+        batch = reading.intake.batch(first, None, None, known)
+        blank = self._declaring(before or self._blank(batch), classes)
+        task = reading.task(blank.model.blanked(), self.max_tuples)
+        part = chosen.source.learn(task)
+        if part is None:
+            raise ValueError("sample_weight is zero for every item: nothing to learn from")
+        return self._completed(blank, blank.model.merged(part), batch, learner)
+
+    def _learns_more(self) -> bool:
+        """Whether the first batch tells more than the counts do."""
+        given = self.policy is None or isinstance(self.policy, (list, tuple))
+        counted = self.phases is None or isinstance(self.phases, (Mapping, np.ndarray, list))
+        plain = self.min_support == 1 and self.max_features is None and self.continuous is None
+        return not (given and counted and plain)
+
+    def _afar(self, X: Any, theta: Any, to: Any) -> Chosen | None:
+        """The source that X is; with `to`, a frame in memory is one, too."""
+        chosen = source_of(X)
+        if chosen is None and to is not None:
+            chosen = Chosen(streams.scan_of(X))
+        if chosen is not None and theta is not None:
+            raise ValueError("theta is of items in memory: read some of the source, and give those")
+        return chosen
+
+    def _answered(self, chosen: Chosen, method: str, answer: streams.Answer, to: Any) -> Any:
+        """The answers for a source: arrays if its rows have an order, else in kind."""
+        predictor = self._in_memory()
+        items = streams.items_of(chosen, predictor._learnt)
+        if to is None and chosen.source.arrays:
+            parts = [getattr(predictor, method)(own) for own in chosen.source.frames(items)]
+            return streams.joined(parts)
+        return chosen.source.answer(streams.AnsweringTask.of(predictor, answer, chosen, items), to)
+
+    def _scored(self, chosen: Chosen, y: Any, sample_weight: Any) -> float:
+        """The accuracy on a source."""
+        predictor = self._in_memory()
+        reading = self._reading(chosen, y, sample_weight, self._learnt)
+        right = total = 0.0
+        for frame in chosen.source.frames(reading.columns):
+            own = reading.weights(frame)
+            weight = float(own.sum())
+            right += weight * predictor.score(frame, y, own) if weight else 0.0
+            total += weight
+        return right / total if total else float("nan")
+
+    def _gathered(self, chosen: Chosen) -> pl.DataFrame:
+        """The items of a source, to be explained in memory."""
+        items = streams.items_of(chosen, self._learnt)
+        found = chosen.source.head(items, MOST + 1)
+        if found.height > MOST:
+            raise ValueError(
+                f"the source has more than {MOST:,} items, too many to explain at once: give a part"
+            )
+        return found
+
     def _hyper(self) -> Hyper:
         return Hyper(self.power, self.balance, self.entropy)
 
-    def _become(self, learnt: Learnt) -> None:
+    def _become(self, learnt: Learnt | None) -> None:
         """Take over what was learnt: the only place where learning changes the estimator."""
-        self._learnt, self._cascades = learnt, {}
+        if learnt is not None:
+            self._learnt, self._cascades = learnt, {}
+        elif hasattr(self, "_learnt"):  # nothing is left, not even the attributes
+            del self._learnt, self._cascades
 
     def _blank(self, batch: Batch) -> Learnt:
         """A model that has learnt nothing but its dimensions and its policy."""
@@ -860,11 +1079,17 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                     f"{name}={getattr(self, name)}: set it back, or fit again"
                 )
 
-    def _learn(self, before: Learnt, batch: Batch, learner: PhaseLearner | None = None) -> None:
-        """Learn a batch (and its phases, with a learner), and become what comes of it."""
+    def _learn(self, before: Learnt, batch: Batch, learner: PhaseLearner | None = None) -> Learnt:
+        """What comes of learning a batch (and its phases, with a learner)."""
         model = replace(before.model, form=batch.target.form)
-        self._refuse_large(model, batch.observed)
+        model.refuse_large(batch.observed, self.max_tuples)
         model = model.learnt(batch.observed, batch.target.column, batch.sample_weight)
+        return self._completed(before, model, batch, learner)
+
+    def _completed(
+        self, before: Learnt, model: Model, batch: Batch, learner: PhaseLearner | None
+    ) -> Learnt:
+        """A model that has learnt its items, with what else is learnt from (the first of) them."""
         evidence = before.evidence
         history = before.history
         if learner is not None:
@@ -872,16 +1097,24 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if model.form.multilabel and self.label_threshold is None:
             evidence += cross_fitted(model, *batch.weighted(), self._hyper(), self.max_tuples)
         warned = before.warned or self._warned_of_measurements(batch.observed)
-        self._become(Learnt(model, before.values, evidence, warned, history))
+        return replace(
+            before,
+            model=model,
+            evidence=evidence,
+            warned=warned,
+            history=history,
+            roles=batch.roles,
+        )
+
+    def _declaring(self, before: Learnt, classes: Any) -> Learnt:
+        """The same with these classes, whether an item shows them or not."""
+        if classes is None:
+            return before
+        declared = encode_classes(classes, before.model.form)
+        return replace(before, model=before.model.declaring(declared))
 
     def _learner(self) -> PhaseLearner:
         return self.phases if isinstance(self.phases, PhaseLearner) else PhaseLearner()
-
-    def _refuse_large(self, model: Model, observed: Observations) -> None:
-        model.interactions.refuse_large(observed, self.max_tuples)
-        for subset in model.corpora:
-            if len(subset) > 1:
-                model.dimensions.refuse_large(observed, subset, self.max_tuples)
 
     @staticmethod
     def _warned_of_measurements(observed: Observations) -> bool:
@@ -891,11 +1124,12 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 f"nearly every value of column {', '.join(map(repr, doubtful))} is distinct: "
                 "numbers like these are hardly categories; name it in continuous=[...]",
                 HardlyCategoricalWarning,
-                stacklevel=4,
+                stacklevel=_depth(),
             )
         return bool(doubtful)
 
-    def _intake(self) -> Intake:
+    def _intake(self, roles: Roles | None = None) -> Intake:
+        """How data is read, with columns in these roles, or in those learnt with."""
         targets = self.targets
         names = (targets,) if isinstance(targets, str) else None if targets is None else targets
         reading = {
@@ -904,15 +1138,22 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             "ngrams": self.ngrams,
         }
         numbers = self.continuous, self.ordinal
-        return Intake(type(self).__name__, names, reading, *numbers, self._check_columns)
+        if roles is None:
+            roles = self._learnt.roles if hasattr(self, "_learnt") else NO_ROLES
+        return Intake(type(self).__name__, names, reading, *numbers, self._check_columns, roles)
 
-    def _check_columns(self, observed: Observations) -> None:
+    def _check_columns(self, observed: Observations, known: Schema) -> None:
         """Let scikit-learn compare number and names of the columns, in its own words."""
         schema = Schema.of(observed)
         columns: Any = np.broadcast_to(0, (1, schema.width))
         if schema.named:
             columns = pl.DataFrame(schema=dict.fromkeys(schema.names, pl.Null))
-        validate_data(self, columns, reset=False, skip_check_array=True)
+        # Not of this estimator but of the model at hand, which may be that of a store.
+        fitted = type(type(self).__name__, (BaseEstimator,), {})()
+        fitted.n_features_in_ = max(known.width, 1)
+        if known.named:
+            fitted.feature_names_in_ = np.array(known.names, dtype=object)
+        validate_data(fitted, columns, reset=False, skip_check_array=True)
 
     def _cascade(self) -> Cascade:
         """The weights for the parameters of now, computed once until something changes."""
@@ -930,9 +1171,30 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
+        state.pop("_shelf", None)
+        if state.get("store") is not None:
+            state["store"] = shown_url(state["store"])  # a pickle holds no password
         return {**state, "_cascades": {}} if "_cascades" in state else state
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return str(BaseEstimator.__repr__(self._shown(), N_CHAR_MAX))
+
+    def _repr_html_inner(self) -> str:
+        return str(BaseEstimator._repr_html_inner(self._shown()))
+
+    def _shown(self) -> Self:
+        """The same parameters, but no password."""
+        if self.store is None:
+            return self
+        shown: Self = clone(self, safe=False)
+        shown.store = shown_url(self.store)
+        return shown
+
     def __sklearn_is_fitted__(self) -> bool:
+        if self.store is not None:
+            learnt = self._kept().current()
+            if learnt is not self.__dict__.get("_learnt"):
+                self._become(learnt)
         return hasattr(self, "_learnt")
 
     def __sklearn_tags__(self) -> Any:
@@ -947,3 +1209,21 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.target_tags.multi_output = True
         tags.target_tags.required = self.targets is None
         return tags
+
+
+def _noted(learnt: Learnt, batch_id: str | None) -> Learnt:
+    """What was learnt, with the batch among its batches."""
+    return learnt if batch_id is None else replace(learnt, batches=learnt.batches | {batch_id})
+
+
+def _same(own: Any, default: Any) -> bool:
+    """Whether a parameter is still at its default."""
+    return isinstance(own, str | int | float) and bool(own == default)
+
+
+def _depth() -> int:
+    """How far up the stack the caller of this package is, for a warning."""
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("stc."):
+        depth, frame = depth + 1, frame.f_back
+    return depth

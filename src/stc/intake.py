@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stc.encode import (
+    column_of,
     encode,
     encode_sample_weight,
     encode_target,
@@ -24,6 +25,32 @@ from stc.schema import Schema
 from stc.targets import Target
 
 
+class Roles(NamedTuple):
+    """Columns of the data that are no attributes, but named by the caller to be something else.
+
+    Attributes
+    ----------
+    targets
+        What is predicted.
+    weight
+        The weight of each item.
+    text
+        The document of each item; then nothing else of it is learnt from.
+    """
+
+    targets: tuple[str, ...] = ()
+    weight: str | None = None
+    text: str | None = None
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The columns that are not the items themselves."""
+        return self.targets if self.weight is None else (*self.targets, self.weight)
+
+
+NO_ROLES = Roles()
+
+
 @dataclass(frozen=True)
 class Batch:
     """Items, their target and their weights, encoded and checked."""
@@ -32,6 +59,7 @@ class Batch:
     target: Target
     sample_weight: NDArray[np.float64]
     scales: Mapping[str, Scale]
+    roles: Roles = NO_ROLES
 
     def weighted(self) -> tuple[Observations, Column, NDArray[np.float64]]:
         """Items, classes and weights of those that weigh something."""
@@ -54,6 +82,8 @@ class Intake:
         Which attributes are numbers, and which have an order.
     check_columns
         Compares the columns of a batch with those learnt from.
+    roles
+        What columns of the data were named to be in earlier batches.
     """
 
     owner: str
@@ -61,12 +91,17 @@ class Intake:
     reading: Mapping[str, Any]
     continuous: Any
     ordinal: Any
-    check_columns: Callable[[Observations], None]
+    check_columns: Callable[[Observations, Schema], None]
+    roles: Roles = NO_ROLES
 
     def batch(self, X: Any, y: Any, sample_weight: Any, model: Model | None) -> Batch:
         """Items to learn or to unlearn, for a model or for a new one."""
+        roles = self._roles(y, sample_weight)
         target = self.target(X, y, model)
-        observed = self._observe(X, model)
+        if roles.weight is not None:
+            named = sample_weight is not None  # now, or in an earlier batch
+            sample_weight = split_targets(X, (roles.weight,), needed=named)[1].get(roles.weight)
+        observed = replace(self, roles=roles)._observe(X, model)
         scales = model.scales if model else scales_of(observed, self.continuous, self.ordinal)
         refuse_beyond(observed, scales)
         if target.column.n_items != observed.n_items:
@@ -79,7 +114,19 @@ class Intake:
         weights = encode_sample_weight(sample_weight, observed.n_items)
         if target.form.kind == "indicator":  # without a label there is nothing to learn
             weights = weights * (target.column.lengths() > 0)
-        return Batch(scaled(observed, scales), target, weights, scales)
+        return Batch(scaled(observed, scales), target, weights, scales, roles)
+
+    def _roles(self, y: Any, sample_weight: Any) -> Roles:
+        """What the columns are in this batch: as named now, or else before."""
+        roles = self.roles
+        if self.targets is not None:
+            roles = roles._replace(targets=())  # the parameter names them
+        elif y is not None:
+            roles = roles._replace(targets=(y,) if isinstance(y, str) else ())
+        if sample_weight is not None:
+            named = isinstance(sample_weight, str)
+            roles = roles._replace(weight=sample_weight if named else None)
+        return roles
 
     def target(self, X: Any, y: Any, model: Model | None) -> Target:
         """The target, out of y or of the data itself."""
@@ -91,6 +138,9 @@ class Intake:
             if len(set(self.targets)) < len(self.targets):
                 raise ValueError(f"targets={list(self.targets)} names a column twice")
             return encode_targets(split_targets(X, self.targets, needed=True)[1])
+        names = (y,) if isinstance(y, str) else self.roles.targets if y is None else ()
+        if names:
+            return encode_targets(split_targets(X, names, needed=True)[1])
         if y is None:
             raise ValueError(
                 f"This {self.owner} estimator requires y to be passed, but the target y is None."
@@ -106,8 +156,11 @@ class Intake:
         return with_theta(self._observe(X, model), theta)
 
     def _observe(self, X: Any, model: Model | None) -> Observations:
-        if self.targets is not None:
-            X, _ = split_targets(X, self.targets, needed=False)
+        taken = (*(self.targets or ()), *self.roles.taken)
+        if taken:
+            X, _ = split_targets(X, taken, needed=False)
+        if self.roles.text is not None:
+            X = column_of(X, self.roles.text)
         names = () if model is None else model.schema.names
         counts = model is not None and model.schema.kind == "counts"
         reading = dict(self.reading)
@@ -120,5 +173,5 @@ class Intake:
         schema.admit(Schema.of(observed))
         if not (schema.closed and observed.closed) or schema.kind == "documents":
             return observed
-        self.check_columns(observed)
+        self.check_columns(observed, schema)
         return observed if schema.named == observed.named else observed.renamed(schema.names)

@@ -120,6 +120,36 @@ class Model:
         rows = features_of(np.asarray(column.values), lookups)
         return replace(view, columns=(replace(column, values=rows),))
 
+    def bare(self) -> Model:
+        """The same classes and attributes, but no entries: what any batch of theirs adds to."""
+        corpora = {}
+        for subset, corpus in self.corpora.items():
+            empty = Corpus.empty((int(not subset), len(self.classes)))
+            phases = corpus.phases and replace(corpus.phases, angles=np.zeros(0))
+            corpora[subset] = replace(empty, phases=phases)
+        return replace(
+            self,
+            vocabulary=Vocabulary(),
+            tuples={subset: Tuples.empty(len(subset)) for subset in self.tuples},
+            corpora=corpora,
+        )
+
+    def blanked(self) -> Model:
+        """A model of such items that has learnt nothing, not even phases or classes."""
+        return replace(
+            self.bare(),
+            classes=self.classes[:0],
+            declared=self.declared[:0],
+            corpora={subset: Corpus.empty((int(not subset), 0)) for subset in self.corpora},
+        )
+
+    def refuse_large(self, observed: Observations, most: int) -> None:
+        """Refuse a batch that would make too many combinations of values, before any is made."""
+        self.interactions.refuse_large(observed, most)
+        for subset in self.corpora:
+            if len(subset) > 1:
+                self.dimensions.refuse_large(observed, subset, most)
+
     def declaring(self, declared: NDArray[Any]) -> Model:
         """The model with these classes in it, learnt or not."""
         classes = union_of_classes(self.classes, declared)
@@ -150,12 +180,25 @@ class Model:
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """The model after these items, too."""
+        model = self.admitting(observed)
+        return model.counting(model.counted(observed, target, sample_weight))
+
+    def admitting(self, observed: Observations) -> Model:
+        """The model with the attributes of these items, refusing those it cannot take in."""
         schema = self.schema.with_batch(Schema.of(observed))
         self.dimensions.refuse_more(schema)
+        return replace(self, schema=schema)
+
+    def counted(
+        self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
+    ) -> Counted:
+        """These items as the sets of the policy count them."""
         observed = self.interactions.applied(observed)
-        batch = Counted.of(
-            self.dimensions, self.corpora, *weighted(observed, target, sample_weight)
-        )
+        return Counted.of(self.dimensions, self.corpora, *weighted(observed, target, sample_weight))
+
+    def counting(self, batch: Counted) -> Model:
+        """The model after what was counted, too."""
+        target = batch.target
         vocabulary, lookups = self.vocabulary.extended(batch.observed.columns, batch.used())
         new_classes = np.asarray(target.values)[batch.counted[()][0].classes]
         classes = union_of_classes(self.classes, new_classes)
@@ -175,7 +218,6 @@ class Model:
                 corpora[subset] = old.added(corpora[subset])
         return replace(
             self,
-            schema=schema,
             classes=classes,
             declared=self._declared(classes),
             vocabulary=vocabulary,
@@ -194,10 +236,7 @@ class Model:
     ) -> Model:
         """The same, but features and classes that no item is left of keep their places."""
         numbers = np.flatnonzero(sample_weight)  # as the caller counts the items
-        observed = self.interactions.applied(observed)
-        batch = Counted.of(
-            self.dimensions, self.corpora, *weighted(observed, target, sample_weight)
-        )
+        batch = self.counted(observed, target, sample_weight)
         self._refuse_unknown_classes(batch.target, numbers)
         lookups = [self.vocabulary.locate(column) for column in batch.observed.columns]
         places = _places(self.classes, target)
@@ -211,12 +250,42 @@ class Model:
             else:
                 self._refuse_unknown_values(batch, subset, lookups, numbers)
             delta = batch.delta(subset, places, features, corpus.mass.shape)
-            try:
-                corpora[subset] = corpus.subtracted(delta)
-            except NeverLearntError as error:
-                raise NeverLearntError(self._described(subset, error)) from None
+            corpora[subset] = self._subtracted(subset, delta)
         self._refuse_crowded(corpora)
         return replace(self, corpora=corpora)
+
+    def less(self, other: Model) -> Model:
+        """The model without what another has learnt; what is gone keeps its place."""
+        self.schema.joined(other.schema, "X")
+        vocabulary, theirs = self._vocabulary_with(other)
+        if vocabulary.size > self.vocabulary.size:
+            name = feature_name(*vocabulary.features[self.vocabulary.size])
+            raise NeverLearntError(f"cannot unlearn: an item has {name}, never learnt")
+        strange = other.classes[~np.isin(other.classes, self.classes)]
+        if len(strange):
+            raise NeverLearntError(
+                f"cannot unlearn: an item has class {shown(strange[0])}, never learnt"
+            )
+        places = np.searchsorted(self.classes, other.classes)
+        corpora = {}
+        for subset, corpus in self.corpora.items():
+            rows = theirs if subset else np.zeros(1, dtype=np.int64)
+            if len(subset) > 1:
+                rows = self.tuples[subset].find(other.tuples[subset].renumbered(theirs).rows)
+                if (rows == self.tuples[subset].size).any():
+                    raise NeverLearntError(
+                        "cannot unlearn: an item has a combination of values, never learnt"
+                    )
+            delta = other.corpora[subset].reindexed(rows, places, corpus.mass.shape)
+            corpora[subset] = self._subtracted(subset, delta)
+        self._refuse_crowded(corpora)
+        return replace(self, corpora=corpora)
+
+    def _subtracted(self, subset: Subset, delta: Corpus) -> Corpus:
+        try:
+            return self.corpora[subset].subtracted(delta)
+        except NeverLearntError as error:
+            raise NeverLearntError(self._described(subset, error)) from None
 
     def _described(self, subset: Subset, error: NeverLearntError) -> str:
         label = f"class {shown(self.classes[error.class_])}"

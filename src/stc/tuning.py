@@ -572,7 +572,8 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         >>> SparseTensorClassifierCV(phases=None).fit(X, y).coverage([["b"], ["c"]]).tolist()
         [1.0, 0.0]
         """
-        return self._best().coverage(X)
+        found: Floats = self._best().coverage(X)
+        return found
 
     @overload
     def explain(self, X: None = None, theta: None = None) -> GlobalExplanation: ...

@@ -38,6 +38,20 @@ def split_targets(X: Any, names: Sequence[str], *, needed: bool) -> tuple[Any, d
     )
 
 
+def column_of(X: Any, name: str) -> Any:
+    """One column of a frame, or one key of records; anything else is that column already."""
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.select(name).collect()
+    if isinstance(frame, nw.DataFrame):
+        if name not in frame.columns:
+            raise ValueError(f"X has no column {name!r}, which holds the text the model reads")
+        return frame[name].to_native()
+    if isinstance(X, (list, tuple)) and any(isinstance(item, Mapping) for item in X):
+        return [item.get(name) if isinstance(item, Mapping) else item for item in X]
+    return X
+
+
 def _split_frame(frame: Any, names: Sequence[str], needed: bool) -> tuple[Any, dict[str, Any]]:
     absent = [name for name in names if name not in frame.columns]
     if absent and needed:

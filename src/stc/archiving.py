@@ -1,0 +1,326 @@
+"""Learnt <-> Archive: all that was learnt as plain data, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from stc.archive import ENTRIES, Archive
+from stc.conjunctions import Interactions
+from stc.corpus import Corpus, Phases
+from stc.intake import Roles
+from stc.labels import Evidence
+from stc.learnt import Learnt
+from stc.model import Model
+from stc.observations import offsets_of
+from stc.plain import from_plain, to_plain
+from stc.scales import Knots, Ranks, Scale
+from stc.schema import Schema
+from stc.targets import Form
+from stc.tensor import Dimensions, Subset, Tuples
+from stc.vocabulary import Attribute, Feature, Value, Vocabulary
+
+# The version of the header and of the entries.
+FORMAT = 1
+
+_CONTAINERS: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
+
+
+def written(value: Any) -> str:
+    """A plain value as JSON, always in the same words."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+# --- to plain data ------------------------------------------------------------------------------
+
+
+def archived(learnt: Learnt, parameters: Mapping[str, Any]) -> Archive:
+    """All that was learnt, and the parameters it was learnt with, as plain data."""
+    return Archive(header_of(learnt, parameters), entries_of(learnt.model))
+
+
+def header_of(learnt: Learnt, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything but the numbers."""
+    model = learnt.model
+    return {
+        "format": FORMAT,
+        "parameters": {name: _parameter(name, value) for name, value in parameters.items()},
+        "schema": asdict(model.schema),
+        "dimensions": asdict(model.dimensions),
+        "sets": [list(subset) for subset in model.policy],
+        "form": _form_to_plain(model.form),
+        "classes": to_plain(model.classes),
+        "declared": model.declared.tolist(),
+        "scales": {name: asdict(scale) for name, scale in model.scales.items()},
+        "interactions": _interactions_to_plain(model.interactions),
+        "sharpness": [
+            None if phases is None else phases.sharpness
+            for phases in map(model.phases.get, model.policy)
+        ],
+        "values": _frame_to_plain(learnt.values),
+        "history": _frame_to_plain(learnt.history),
+        "evidence": [
+            to_plain(part)
+            for part in (
+                learnt.evidence.classes,
+                learnt.evidence.right,
+                learnt.evidence.chosen,
+                learnt.evidence.true,
+            )
+        ],
+        "warned": learnt.warned,
+        "roles": learnt.roles._asdict(),
+    }
+
+
+def _parameter(name: str, value: Any) -> Any:
+    if name == "tokenizer" and value is not None:
+        return {"given": getattr(value, "__qualname__", type(value).__name__)}
+    try:
+        return to_plain(value)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}; a store holds plain data only") from None
+
+
+def _form_to_plain(form: Form) -> dict[str, Any]:
+    plain = {**vars(form), "dtypes": [dtype.str for dtype in form.dtypes]}
+    return {**plain, "container": form.container.__name__}
+
+
+def _interactions_to_plain(interactions: Interactions) -> dict[str, Any]:
+    chosen = interactions.chosen
+    listed = None if chosen is None else [[k, sorted(v, key=repr)] for k, v in chosen.items()]
+    return {"order": interactions.order, "ngrams": interactions.ngrams, "chosen": listed}
+
+
+def _frame_to_plain(frame: pl.DataFrame | None) -> dict[str, Any] | None:
+    return None if frame is None else frame.to_dict(as_series=False)
+
+
+def entries_of(model: Model) -> pl.DataFrame:
+    """The numbers: a row for each entry of each set's corpus."""
+    classes = pl.Series([written(to_plain(label)) for label in model.classes], dtype=pl.String)
+    parts = [
+        _entries_of_set(number, model.corpora[subset], feature_texts(model, subset), classes)
+        for number, subset in enumerate(model.policy)
+    ]
+    return pl.concat(parts)
+
+
+def _entries_of_set(
+    number: int, corpus: Corpus, features: pl.Series, classes: pl.Series
+) -> pl.DataFrame:
+    mass = corpus.mass
+    rows = np.repeat(np.arange(mass.shape[0]), np.diff(mass.indptr))
+    angles = np.zeros(mass.nnz) if corpus.phases is None else corpus.phases.angles
+    return pl.DataFrame(
+        {
+            "set": pl.repeat(number, mass.nnz, dtype=pl.Int32, eager=True),
+            "feature": features.gather(rows),
+            "class": classes.gather(mass.indices),
+            "mass": mass.data,
+            "support": corpus.support,
+            "phase": angles,
+        },
+        schema=ENTRIES,
+    )
+
+
+def feature_texts(model: Model, subset: Subset) -> pl.Series:
+    """The feature of each row of a set's corpus: a pair (attribute, value) for each dimension.
+
+    The columns of a sparse matrix have no names: their numbers stand for them.
+    """
+    if not subset:
+        return pl.Series(["[]"], dtype=pl.String)
+    if model.schema.kind == "counts":
+        return pl.Series([f"[{k}]" for k in range(model.vocabulary.size)], dtype=pl.String)
+    single = [""] * model.vocabulary.size
+    for attribute, known in model.vocabulary.index.items():
+        name = written(attribute)
+        for value, number in known.items():
+            single[number] = f"[{name},{written(value)}]"
+    if len(subset) == 1:
+        return pl.Series([f"[{text}]" for text in single], dtype=pl.String)
+    rows = model.tuples[subset].rows.tolist()
+    return pl.Series(
+        ["[" + ",".join([single[k] for k in row]) + "]" for row in rows], dtype=pl.String
+    )
+
+
+# --- from plain data ----------------------------------------------------------------------------
+
+
+def restored(archive: Archive) -> Learnt:
+    """All that was learnt, out of plain data; features are numbered as they first appear."""
+    header = archive.header
+    if header["format"] > FORMAT:
+        raise ValueError(
+            f"the model is of format {header['format']}, this version reads up to {FORMAT}: "
+            "upgrade stc"
+        )
+    right = [from_plain(part) for part in header["evidence"]]
+    return Learnt(
+        _model(header, archive.entries),
+        _frame(header["values"], {"state": pl.List(pl.String)}),
+        Evidence(*right),
+        header["warned"],
+        _frame(header["history"], {}),
+        Roles(**{**header["roles"], "targets": tuple(header["roles"]["targets"])}),
+    )
+
+
+def parameters_of(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that the model was learnt with.
+
+    A tokenizer is code, which is not stored: it is given as text that names it.
+    """
+    parameters = dict(header["parameters"])
+    tokenizer = parameters.pop("tokenizer", None)
+    plain = {name: from_plain(value) for name, value in parameters.items()}
+    return {**plain, "tokenizer": tokenizer and tokenizer["given"]}
+
+
+def _frame(columns: Any, overrides: Mapping[str, Any]) -> pl.DataFrame | None:
+    if columns is None:
+        return None
+    known = {name: dtype for name, dtype in overrides.items() if name in columns}
+    return pl.DataFrame(columns, schema_overrides=known)
+
+
+def _model(header: Mapping[str, Any], entries: pl.DataFrame) -> Model:
+    schema = Schema(**{**header["schema"], "names": tuple(header["schema"]["names"])})
+    policy: tuple[Subset, ...] = tuple(tuple(subset) for subset in header["sets"])
+    classes = from_plain(header["classes"])
+    places = _places(classes, entries["class"])
+    vocabulary, features = _features(schema, policy, entries)
+    tuples, corpora = {}, {}
+    for number, subset in enumerate(policy):
+        own = entries.filter(pl.col("set") == number)
+        rows: Any = own["feature"]
+        size = 1
+        if len(subset) > 1:
+            tuples[subset], numbers = _tuples(features, rows, len(subset))
+            size = tuples[subset].size
+        elif subset:
+            numbers = {text: own[0] for text, own in features.items() if len(own) == 1}
+            size = vocabulary.size
+        else:
+            numbers = {"[]": 0}
+        sharpness = header["sharpness"][number]
+        corpora[subset] = _corpus(own, numbers, places, (size, len(classes)), sharpness)
+    return Model(
+        schema,
+        _dimensions(header["dimensions"]),
+        policy,
+        _form(header["form"]),
+        classes,
+        np.array(header["declared"], dtype=bool),
+        vocabulary,
+        tuples,
+        corpora,
+        {name: _scale(own) for name, own in header["scales"].items()},
+        _interactions(header["interactions"]),
+    )
+
+
+def _places(classes: NDArray[Any], column: pl.Series) -> dict[str, int]:
+    """Where each class is that the entries name."""
+    places = {written(to_plain(label)): place for place, label in enumerate(classes)}
+    strange = next((text for text in column.unique() if text not in places), None)
+    if strange is not None:
+        raise ValueError(f"an entry is of class {strange:.80}, which the header does not have")
+    return places
+
+
+def _features(
+    schema: Schema, policy: Sequence[Subset], entries: pl.DataFrame
+) -> tuple[Vocabulary, dict[str, list[int]]]:
+    """The vocabulary, and the number of each single feature in the features of the entries."""
+    texts = entries["feature"].unique(maintain_order=True).to_list()
+    if schema.kind == "counts":
+        found = {text: json.loads(text) for text in texts}
+        return Vocabulary({}, schema.width), found
+    numbers: dict[Feature, int] = {}
+    features: dict[str, list[int]] = {}
+    for text in texts:
+        parts = [(_tupled(attribute), _tupled(value)) for attribute, value in json.loads(text)]
+        features[text] = [numbers.setdefault(part, len(numbers)) for part in parts]
+    index: dict[Attribute, dict[Value, int]] = {}
+    for (attribute, value), number in numbers.items():
+        index.setdefault(attribute, {})[value] = number
+    return Vocabulary(index, len(numbers)), features
+
+
+def _tupled(own: Any) -> Any:
+    return tuple(own) if isinstance(own, list) else own
+
+
+def _tuples(
+    features: Mapping[str, list[int]], column: pl.Series, width: int
+) -> tuple[Tuples, dict[str, int]]:
+    texts = column.unique(maintain_order=True).to_list()
+    rows = np.array([features[text] for text in texts], dtype=np.int64).reshape(-1, width)
+    return Tuples(rows), {text: place for place, text in enumerate(texts)}
+
+
+def _corpus(
+    entries: pl.DataFrame,
+    numbers: Mapping[str, int],
+    places: Mapping[str, int],
+    shape: tuple[int, int],
+    sharpness: float | None,
+) -> Corpus:
+    rows = _looked_up(entries["feature"], numbers)
+    cols = _looked_up(entries["class"], places)
+    order = np.lexsort((cols, rows))
+    indptr = offsets_of(np.bincount(rows, minlength=shape[0]))
+    mass = sparse.csr_array(
+        (entries["mass"].to_numpy()[order], cols[order].astype(np.int32), indptr), shape=shape
+    )
+    angles = entries["phase"].to_numpy()[order]
+    phases = None if sharpness is None else Phases(angles, sharpness)
+    return Corpus(mass, entries["support"].to_numpy()[order], phases)
+
+
+def _looked_up(column: pl.Series, numbers: Mapping[str, int]) -> NDArray[np.int64]:
+    """The number of each text: one look-up for each distinct one."""
+    texts = column.unique(maintain_order=True)
+    codes = column.cast(pl.Enum(texts)).to_physical().to_numpy()
+    found = np.array([numbers[text] for text in texts.to_list()], dtype=np.int64)
+    return found[codes] if len(codes) else found
+
+
+def _dimensions(plain: Mapping[str, Any]) -> Dimensions:
+    groups = plain["attributes"]
+    return Dimensions(
+        tuple(plain["names"]), groups and tuple(map(tuple, groups)), bool(plain["each"])
+    )
+
+
+def _form(plain: Mapping[str, Any]) -> Form:
+    return Form(
+        plain["kind"],
+        tuple(plain["names"]),
+        tuple(map(np.dtype, plain["dtypes"])),
+        plain["width"],
+        _CONTAINERS[plain["container"]],
+    )
+
+
+def _scale(plain: Mapping[str, Any]) -> Scale:
+    return Knots(tuple(plain["knots"])) if "knots" in plain else Ranks(tuple(plain["order"]))
+
+
+def _interactions(plain: Mapping[str, Any]) -> Interactions:
+    chosen = plain["chosen"]
+    if chosen is not None:
+        chosen = {tuple(names): frozenset(map(_tupled, values)) for names, values in chosen}
+    return Interactions(plain["order"], chosen, plain["ngrams"])

@@ -1,0 +1,243 @@
+"""A model that lives in a store: what was learnt, as it is there now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from stc.archive import ENTRIES, Archive
+from stc.archiving import archived, entries_of, header_of, parameters_of, restored
+from stc.learnt import Learnt
+from stc.model import Model
+from stc.stores import Store, Writing, open_store
+
+# What decides how a batch becomes entries; another writer may have settled it meanwhile.
+_BASIS = ("format", "dimensions", "sets", "scales", "interactions")
+
+Learn = Callable[[Learnt | None], Learnt]
+# What is left (None: nothing), and what was taken away.
+Take = Callable[[Learnt], tuple[Learnt | None, Model]]
+
+
+@dataclass
+class Shelf:
+    """One named model of a store, and what is known of it here.
+
+    Attributes
+    ----------
+    url, store, name
+        Where it is.
+    version
+        The version that is known here; None: none yet.
+    learnt
+        The model of that version, without what is still to be added to it.
+    pending
+        What was added here since, and is in the version already.
+    """
+
+    url: str
+    store: Store
+    name: str
+    version: int | None = None
+    learnt: Learnt | None = None
+    pending: tuple[Learnt, ...] = ()
+
+    @classmethod
+    def of(cls, url: str, name: str) -> Shelf:
+        """The place of a model, whether there is one yet or not."""
+        return cls(url, open_store(url), name)
+
+    def stored_parameters(self) -> dict[str, Any]:
+        """The parameters that the model was learnt with; none if there is no model."""
+        header = self.store.header(self.name)
+        return {} if header is None else parameters_of(header)
+
+    def current(self) -> Learnt | None:
+        """The model as it is in the store; read again only if it has changed there."""
+        version = self.store.version(self.name)
+        if version is None:
+            self._know(None, None)
+        elif version != self.version or (self.learnt is None and self.pending):
+            found = self.store.read(self.name)
+            self._know(*(found or (None, None)))
+        for delta in self.pending:
+            self.learnt = delta if self.learnt is None else _joined(self.learnt, delta)
+        self.pending = ()
+        return self.learnt
+
+    def _know(self, version: int | None, archive: Archive | None) -> None:
+        self.version, self.learnt, self.pending = version, None, ()
+        if archive is not None:
+            self.learnt = restored(_sorted(archive))
+
+    def replace(self, learnt: Learnt, parameters: Mapping[str, Any]) -> None:
+        """Put another model there; no batch has been learnt before it."""
+        archive = archived(learnt, parameters)
+
+        def work(writing: Writing) -> int:
+            writing.forget()
+            writing.replace(archive)
+            return writing.next_version
+
+        self.version = self.store.write(self.name, work)
+        self.learnt, self.pending = learnt, ()
+
+    def change(self, work_on: Callable[[Learnt], Learnt], parameters: Mapping[str, Any]) -> None:
+        """Put there what comes of the model; its batches stay learnt."""
+
+        def work(writing: Writing) -> tuple[int, Learnt]:
+            before = self._seen_by(writing)
+            if before is None:
+                raise ValueError(f"the model {self.name!r} is gone: there is nothing to change")
+            after = work_on(before)
+            for batch_id in sorted(after.batches):
+                if writing.has(batch_id):
+                    raise ValueError(twice(batch_id))
+                writing.note(batch_id)
+            writing.replace(archived(after, parameters))
+            return writing.next_version, after
+
+        self.version, self.learnt = self.store.write(self.name, work)
+        self.pending = ()
+
+    def add(
+        self,
+        learn: Learn,
+        parameters: Mapping[str, Any],
+        batch_id: str | None,
+        thresholds: bool,
+    ) -> None:
+        """Learn a batch: only what it adds is written.
+
+        `learn` is given a model that has learnt nothing, or None if there is no model yet. It
+        does its work before the transaction, where it is in nobody's way, and again only if
+        somebody else has made the model meanwhile. But `thresholds` of labels are learnt by the
+        whole model.
+        """
+        header = self.store.header(self.name)
+        delta = learn(_nothing_of(header))
+        if header is not None and delta.model.form.multilabel and thresholds:
+            self._add_knowing_all(learn, parameters, batch_id)
+            return
+
+        def work(writing: Writing) -> tuple[int | None, int, Learnt] | None:
+            if not _is_new(writing, batch_id):
+                return None
+            mine = delta
+            if _basis(writing.header) != _basis(header):
+                mine = learn(_nothing_of(writing.header))
+            after = mine
+            if writing.header is not None:
+                after = _joined(_bare(writing.header), _without_entries(mine))
+            writing.add(header_of(after, parameters), entries_of(mine.model))
+            return writing.version, writing.next_version, mine
+
+        done = self.store.write(self.name, work)
+        if done is None:
+            return
+        found, version, mine = done
+        if found is None:
+            self.version, self.learnt, self.pending = version, mine, ()
+        elif found == self.version:  # nobody else has written: what is known here stays good
+            self.version, self.pending = version, (*self.pending, mine)
+
+    def _add_knowing_all(
+        self, learn: Learn, parameters: Mapping[str, Any], batch_id: str | None
+    ) -> None:
+        def work(writing: Writing) -> tuple[int, Learnt] | None:
+            if not _is_new(writing, batch_id):
+                return None
+            before = self._seen_by(writing)
+            after, delta = learn(before), learn(_nothing_of(writing.header))
+            writing.add(header_of(after, parameters), entries_of(delta.model))
+            return writing.next_version, after
+
+        self._has_become(self.store.write(self.name, work))
+
+    def take_away(self, take: Take, parameters: Mapping[str, Any], batch_id: str | None) -> None:
+        """Unlearn a batch: a negative delta, if all of it was learnt."""
+
+        def work(writing: Writing) -> tuple[int, Learnt | None] | None:
+            if not _is_new(writing, batch_id):
+                return None
+            before = self._seen_by(writing)
+            if before is None:
+                raise ValueError(f"the model {self.name!r} is gone: there is nothing to unlearn")
+            after, part = take(before)
+            if after is None:
+                writing.clear()
+            else:
+                entries = entries_of(part).with_columns(-pl.col("mass", "support"))
+                writing.add(header_of(after, parameters), entries)
+            return writing.next_version, after
+
+        self._has_become(self.store.write(self.name, work))
+
+    def _has_become(self, done: tuple[int, Learnt | None] | None) -> None:
+        if done is not None:
+            self.version, self.learnt = done
+            self.pending = ()
+
+    def batches(self) -> frozenset[str]:
+        """Ids of the batches that were learnt."""
+        return self.store.write(self.name, lambda writing: writing.batches())
+
+    def _seen_by(self, writing: Writing) -> Learnt | None:
+        """The model as a transaction sees it."""
+        if writing.header is None:
+            return None
+        if writing.version == self.version and self.learnt is not None and not self.pending:
+            return self.learnt
+        return restored(_sorted(writing.read()))
+
+
+def _is_new(writing: Writing, batch_id: str | None) -> bool:
+    """Whether a batch is not in the ledger; from now on it is."""
+    if batch_id is None:
+        return True
+    if writing.has(batch_id):
+        return False
+    writing.note(batch_id)
+    return True
+
+
+def twice(batch_id: str) -> str:
+    """What is wrong with merging two models that have learnt the same batch."""
+    return f"both models have learnt the batch {batch_id!r}: merged, it would count twice"
+
+
+def _sorted(archive: Archive) -> Archive:
+    """The same entries in an order that no database decides."""
+    return archive._replace(entries=archive.entries.sort("set", "feature", "class"))
+
+
+def _bare(header: dict[str, Any]) -> Learnt:
+    return restored(Archive(header, pl.DataFrame(schema=ENTRIES)))
+
+
+def _nothing_of(header: dict[str, Any] | None) -> Learnt | None:
+    if header is None:
+        return None
+    bare = _bare(header)
+    return replace(bare, model=bare.model.blanked(), evidence=type(bare.evidence).none())
+
+
+def _without_entries(learnt: Learnt) -> Learnt:
+    return replace(learnt, model=learnt.model.bare())
+
+
+def _joined(before: Learnt, delta: Learnt) -> Learnt:
+    return replace(
+        before,
+        model=before.model.merged(delta.model),
+        evidence=before.evidence + delta.evidence,
+        warned=before.warned or delta.warned,
+    )
+
+
+def _basis(header: dict[str, Any] | None) -> str | None:
+    return None if header is None else json.dumps({name: header[name] for name in _BASIS})

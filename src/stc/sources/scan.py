@@ -1,0 +1,184 @@
+"""Files and lazy frames: read by polars a batch at a time, however large they are."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from stc._parallel import ahead
+from stc._progress import Progress
+from stc.model import Model
+from stc.sources.protocol import BATCH, Answering, Learning
+from stc.sources.writing import write_frames
+from stc.values import canonical
+
+# Rows of a CSV by which the type of a column is told.
+_LOOKED_AT = 10_000
+
+_CSV = {".csv": ",", ".tsv": "\t"}
+_JSON = (".jsonl", ".ndjson")
+_ARROW = (".arrow", ".feather", ".ipc")
+ENDINGS = (".parquet", *_CSV, *_JSON, *_ARROW)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A lazy frame, read in batches.
+
+    Attributes
+    ----------
+    lazy
+        What to read.
+    typed
+        Columns of text (of a CSV) that say numbers or booleans, and which.
+    files
+        The same, file by file, if any part of a file can be read without what is before it.
+    """
+
+    lazy: pl.LazyFrame
+    typed: Mapping[str, pl.DataType] = field(default_factory=dict)
+    files: tuple[pl.LazyFrame, ...] = ()
+    arrays: ClassVar[bool] = True
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns of the data."""
+        return tuple(self.lazy.collect_schema().names())
+
+    def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
+        """The first rows."""
+        return self._told(self.lazy.select(columns).head(rows).collect(engine="streaming"))
+
+    def frames(self, columns: Sequence[str], raw: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
+        """All rows, a batch at a time; of the columns in `raw` as they stand in the file."""
+        with Progress("reading") as progress:
+            done = 0
+            for frame in ahead(self._batches(columns)):
+                if frame.height:
+                    yield self._told(frame, raw)
+                done += frame.height
+                progress.count(done, "rows")
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        if not self.files:
+            picked = self.lazy.select(columns)
+            yield from picked.collect_batches(chunk_size=BATCH, lazy=True)
+            return
+        # Left to itself, polars decodes many parts of a file in advance, and keeps them.
+        waiting: list[pl.DataFrame] = []
+        rows = 0
+        for file in self.files:
+            for part in _parts(file.select(columns), BATCH - rows):
+                waiting, rows = [*waiting, part], rows + part.height
+                if rows >= BATCH:
+                    yield pl.concat(waiting, how="vertical_relaxed")
+                    waiting, rows = [], 0
+        if waiting:
+            yield pl.concat(waiting, how="vertical_relaxed")
+
+    def learn(self, task: Learning) -> Model | None:
+        """The model of all the data."""
+        return task(self.frames(task.columns))
+
+    def answer(self, task: Answering, to: Any) -> Any:
+        """The answers, written to a file whose ending tells its format; its path comes back."""
+        return write_frames(map(task, self.frames(task.columns, task.carried)), task.schema, to)
+
+    def _told(self, frame: pl.DataFrame, raw: Sequence[str] = ()) -> pl.DataFrame:
+        """The frame with numbers and booleans in the place of their text."""
+        told = [
+            _read(frame[name], self.typed[name])
+            for name in frame.columns
+            if name in self.typed and name not in raw
+        ]
+        return frame.with_columns(told) if told else frame
+
+
+def _parts(file: pl.LazyFrame, first: int) -> Iterator[pl.DataFrame]:
+    """A file in parts of at most a batch, the first of so many rows."""
+    size = file.select(pl.len()).collect().item()
+    start, rows = 0, first
+    while start < size:
+        yield file.slice(start, rows).collect()
+        start, rows = start + rows, BATCH
+
+
+def scan_files(path: str | Path) -> Scan:
+    """The files that a path or a glob names."""
+    found = glob.glob(str(path), recursive=True) if glob.has_magic(str(path)) else [str(path)]
+    paths = sorted(found)
+    if not paths:
+        raise FileNotFoundError(f"no file matches {str(path)!r}")
+    ending = _ending(paths[0])
+    for own in paths:
+        if not Path(own).exists():
+            raise FileNotFoundError(f"there is no file {own!r}")
+        if _ending(own) != ending:
+            raise ValueError(f"{str(path)!r} names files of several formats: {ending} and others")
+    if ending == ".parquet":
+        files = tuple(pl.scan_parquet(own, glob=False) for own in paths)
+        return Scan(pl.scan_parquet(paths, glob=False), files=files)
+    if ending in _ARROW:
+        files = tuple(pl.scan_ipc(own, glob=False) for own in paths)
+        return Scan(pl.scan_ipc(paths, glob=False), files=files)
+    if ending in _JSON:
+        return Scan(pl.scan_ndjson(paths, infer_schema_length=_LOOKED_AT))
+    return _scan_csv(paths, _CSV[ending])
+
+
+def _ending(path: str | Path) -> str:
+    """What tells the format of a file."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes = suffixes[:-1]
+    ending = suffixes[-1] if suffixes else ""
+    if ending not in ENDINGS:
+        raise ValueError(f"{str(path)!r}: expected a file that ends with {', '.join(ENDINGS)}")
+    return ending
+
+
+def _scan_csv(paths: list[str], separator: str) -> Scan:
+    """CSV is text: the first rows tell what it says, and a later exception stays a text."""
+    lazy = pl.scan_csv(paths, separator=separator, infer_schema=False, glob=False)
+    looked_at = pl.read_csv(
+        paths[0], separator=separator, n_rows=_LOOKED_AT, infer_schema_length=_LOOKED_AT
+    )
+    typed = {
+        name: dtype
+        for name, dtype in looked_at.schema.items()
+        if dtype.is_numeric() or dtype == pl.Boolean
+    }
+    return Scan(lazy, typed)
+
+
+def _read(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """What a column of text says: numbers or booleans, as far as it does."""
+    candidates = [pl.Boolean()] if dtype == pl.Boolean else [dtype, pl.Float64()]
+    for candidate in candidates:
+        said = _cast(texts, candidate)
+        if said.null_count() == texts.null_count():
+            return said
+    told = {text: _canonical(text, candidates) for text in texts.unique().drop_nulls()}
+    return texts.replace_strict(told, return_dtype=pl.String, default=None)
+
+
+def _cast(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
+    if dtype == pl.Boolean:
+        words = {"true": True, "false": False}
+        return texts.replace_strict(words, default=None, return_dtype=pl.Boolean)
+    return texts.cast(dtype, strict=False)
+
+
+def _canonical(text: str, candidates: Iterable[pl.DataType]) -> str | None:
+    """The category of one text among numbers or booleans."""
+    for candidate in candidates:
+        said = _cast(pl.Series([text]), candidate)[0]
+        if said is not None:
+            return canonical(said)
+    return text

@@ -1,0 +1,47 @@
+"""Answers written to a file, a batch at a time, and in its place only when all are there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+
+def write_frames(frames: Iterable[pl.DataFrame], schema: pl.Schema, to: Any) -> Path:
+    """Write frames of one schema to a file whose ending tells its format."""
+    path = Path(to)
+    sink = _sink(path)
+
+    def rows(
+        columns: list[str] | None, predicate: Any, n_rows: int | None, size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        for frame in frames:
+            yield frame if columns is None else frame.select(columns)
+
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        sink(register_io_source(rows, schema=schema), beside)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path
+
+
+def _sink(path: Path) -> Any:
+    sinks = {
+        ".parquet": pl.LazyFrame.sink_parquet,
+        ".csv": pl.LazyFrame.sink_csv,
+        ".tsv": lambda frame, to: frame.sink_csv(to, separator="\t"),
+        ".jsonl": pl.LazyFrame.sink_ndjson,
+        ".ndjson": pl.LazyFrame.sink_ndjson,
+        ".arrow": pl.LazyFrame.sink_ipc,
+        ".feather": pl.LazyFrame.sink_ipc,
+        ".ipc": pl.LazyFrame.sink_ipc,
+    }
+    if path.suffix.lower() not in sinks:
+        raise ValueError(f"to={str(path)!r}: expected a file that ends with {', '.join(sinks)}")
+    return sinks[path.suffix.lower()]

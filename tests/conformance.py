@@ -1,0 +1,535 @@
+"""One suite for every store and every source: the same model as in memory, to 1e-9."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+import stc
+from stc import NeverLearntError, PhaseLearner, SparseTensorClassifier
+
+EXACT = 1e-9
+
+
+def table(rows: int = 90) -> pl.DataFrame:
+    """Items with two easy columns, one with gaps, one of whole numbers, an id and a weight."""
+    rng = random.Random(5)
+    made = []
+    for k in range(rows):
+        kind = rng.choice(["p", "q", "r"])
+        made.append(
+            {
+                "id": f"item {k}",
+                "colour": rng.choice({"p": "xxy", "q": "yyz", "r": "zxz"}[kind]),
+                "size": rng.choice([None, "s", "m", "l"]),
+                "legs": rng.choice({"p": [0, 2], "q": [2, 4], "r": [4, 8]}[kind]),
+                "living": rng.random() < 0.5,
+                "class": kind,
+                "mood": rng.choice(["good", "bad"]),
+                "weight": rng.choice([0.0, 0.5, 1.0, 3.0]),
+            }
+        )
+    return pl.DataFrame(made)
+
+
+def documents(rows: int = 40) -> pl.DataFrame:
+    rng = random.Random(6)
+    words = {"good": ["fun", "bright", "new"], "bad": ["dull", "old", "new"]}
+    kinds = [rng.choice(["good", "bad"]) for _ in range(rows)]
+    texts = [" ".join(rng.choices([*words[kind], "film"], k=6)) for kind in kinds]
+    return pl.DataFrame({"id": list(range(rows)), "body": texts, "class": kinds})
+
+
+def tagged(rows: int = 50) -> pl.DataFrame:
+    """Items with several values in a cell, and several labels."""
+    rng = random.Random(7)
+    tags = [rng.sample(["a", "b", "c", "d"], rng.randint(0, 3)) for _ in range(rows)]
+    labels = [sorted({"l" if "a" in own else "m", rng.choice("mn")}) for own in tags]
+    return pl.DataFrame(
+        {"tags": tags, "size": rng.choices(["s", "m"], k=rows), "labels": labels},
+        schema_overrides={"tags": pl.List(pl.String), "labels": pl.List(pl.String)},
+    )
+
+
+ITEMS = ["colour", "size", "legs", "living"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A kind of model: its parameters and what it learns from."""
+
+    params: dict[str, Any] = field(default_factory=dict)
+    data: Callable[[], pl.DataFrame] = table
+    items: Any = tuple(ITEMS)
+    target: Any = "class"
+    weight: str | None = None
+    text: str | None = None
+
+    def model(self, **more: Any) -> SparseTensorClassifier:
+        return SparseTensorClassifier(**{**self.params, **more})
+
+    def features(self, frame: pl.DataFrame) -> Any:
+        return frame[self.text] if self.text else frame.select(self.items)
+
+    def y(self, frame: pl.DataFrame) -> Any:
+        return frame[self.target] if isinstance(self.target, str) else frame.select(self.target)
+
+    def given(self, frame: pl.DataFrame) -> tuple[Any, Any]:
+        return self.features(frame), self.y(frame)
+
+    def weights(self, frame: pl.DataFrame) -> Any:
+        return None if self.weight is None else frame[self.weight].to_numpy()
+
+
+SETTINGS = {
+    "plain": Setting(),
+    "other parameters": Setting({"power": 0.3, "balance": 0.5, "entropy": 2.0}),
+    "weights": Setting(weight="weight"),
+    "missing is a category": Setting({"missing": "category"}),
+    "several dimensions": Setting(
+        {"dimensions": "each", "policy": [["colour", "legs", "size"], ["colour", "legs"], ["legs"]]}
+    ),
+    "groups of attributes": Setting(
+        {
+            "dimensions": {"look": ["colour", "size"], "body": ["legs", "living"]},
+            "policy": [["look"], ["body"]],
+        },
+        weight="weight",
+    ),
+    "a learnt policy": Setting({"dimensions": "each", "policy": "learn"}),
+    "learnt phases": Setting({"phases": PhaseLearner(penalties=(1.0, 0.25)), "entropy": 0.0}),
+    "given phases": Setting({"phases": {"p": {"colour": {"x": 0.7}}}}),
+    "interactions": Setting({"interactions": 2, "min_support": 2}),
+    "an order": Setting({"ordinal": {"size": ["s", "m", "l"]}}),
+    "numbers": Setting({"continuous": {"legs": [0, 3, 8]}}),
+    "several targets": Setting(target=["class", "mood"]),
+    "text": Setting({"ngrams": 2}, documents, target="class", text="body"),
+    "several values": Setting(
+        data=lambda: tagged().with_columns(kind=pl.col("labels").list.first()),
+        items=("tags", "size"),
+        target="kind",
+    ),
+    "several labels": Setting({"label_threshold": 0.6}, tagged, ("tags", "size"), "labels"),
+    "learnt thresholds": Setting(data=tagged, items=("tags", "size"), target="labels"),
+}
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Answers are equal: arrays, lists of arrays, lists of labels."""
+    if isinstance(one, list) and one and isinstance(one[0], np.ndarray):
+        for own, theirs in zip(one, other, strict=True):
+            assert_same(own, theirs)
+    elif isinstance(one, np.ndarray) and one.dtype.kind == "f":
+        np.testing.assert_allclose(np.asarray(other), one, rtol=0, atol=EXACT)
+    else:
+        assert list(map(_plain, one)) == list(map(_plain, other))
+
+
+def _plain(label: Any) -> Any:
+    return label.tolist() if isinstance(label, (np.ndarray, np.generic)) else label
+
+
+def corpus(model: SparseTensorClassifier) -> list[tuple[Any, ...]]:
+    """The corpus without names of columns, in an order of its own."""
+    rows = [(*map(str, row[:-2]), round(row[-2], 9), row[-1]) for row in model.corpus_.rows()]
+    return sorted(rows)
+
+
+def assert_same_model(one: SparseTensorClassifier, other: SparseTensorClassifier, X: Any) -> None:
+    """Two models have learnt the same and answer the same."""
+    assert corpus(one) == corpus(other)
+    assert_same(one.predict_proba(X), other.predict_proba(X))
+    assert_same(one.predict(X), other.predict(X))
+    assert_same(one.coverage(X), other.coverage(X))
+    assert one.policy_ == other.policy_
+    if one._learnt.model.form.multilabel:
+        assert_same(one.label_threshold_, other.label_threshold_)
+    assert one.sharpness_ == pytest.approx(other.sharpness_, abs=EXACT)
+    phases = [
+        [p and p.angles.sum() for p in (m._learnt.model.phases.values())] for m in (one, other)
+    ]
+    assert phases[0] == pytest.approx(phases[1], abs=1e-7)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+class StoreConformance:
+    """Cases for a fixture `url`: a store that holds no model called "zoo"."""
+
+    def test_a_fitted_model_is_restored_whole(self, url: str, name: str) -> None:
+        setting = SETTINGS[name]
+        frame = setting.data()
+        X, y = setting.given(frame)
+        weights = setting.weights(frame)
+        memory = setting.model().fit(X, y, weights)
+        setting.model(store=url, name="zoo").fit(X, y, weights)
+        opened = SparseTensorClassifier(store=url, name="zoo")
+        assert_same_model(memory, opened, X)
+        assert_same(memory.explain(X).table["contribution"].to_numpy().round(9),
+                    opened.explain(X).table["contribution"].to_numpy().round(9))  # fmt: skip
+        for parameter, value in memory.get_params(deep=False).items():
+            if parameter not in ("store", "name", "phases"):
+                assert getattr(opened, parameter) == value
+        assert isinstance(opened.phases, type(memory.phases))
+
+    def test_batches_add_up(self, url: str, name: str) -> None:
+        setting = SETTINGS[name]
+        frame = setting.data()
+        memory, stored = setting.model(), setting.model(store=url, name="zoo")
+        for k, part in enumerate(_parts(frame, 3)):
+            for model in (memory, stored):
+                for _ in range(2):  # a retried batch counts once
+                    model.partial_fit(
+                        *setting.given(part), sample_weight=setting.weights(part), batch_id=f"b{k}"
+                    )
+        assert_same_model(memory, stored, setting.features(frame))
+        opened = SparseTensorClassifier(store=url, name="zoo")
+        assert_same_model(memory, opened, setting.features(frame))
+
+    def test_what_was_learnt_can_be_unlearnt(self, url: str, name: str) -> None:
+        setting = SETTINGS[name]
+        frame = setting.data()
+        first, second = _parts(frame, 2)
+        memory, stored = setting.model(), setting.model(store=url, name="zoo")
+        for model in (memory, stored):
+            for part in (first, second):
+                model.partial_fit(*setting.given(part), sample_weight=setting.weights(part))
+            for _ in range(2):
+                model.unlearn(
+                    *setting.given(second), sample_weight=setting.weights(second), batch_id="u"
+                )
+        assert_same_model(memory, stored, setting.features(frame))
+        assert_same_model(
+            memory, SparseTensorClassifier(store=url, name="zoo"), setting.features(frame)
+        )
+        for model in (memory, stored):
+            model.unlearn(*setting.given(first), sample_weight=setting.weights(first))
+        with pytest.raises(NotFittedError):
+            SparseTensorClassifier(store=url, name="zoo").predict(setting.features(frame))
+        stored.partial_fit(*setting.given(first), sample_weight=setting.weights(first))
+        memory.partial_fit(*setting.given(first), sample_weight=setting.weights(first))
+        assert_same_model(memory, stored, setting.features(frame))
+
+    def test_a_model_is_merged_into_it(self, url: str, name: str) -> None:
+        setting = SETTINGS[name]
+        first, second = _parts(setting.data(), 2)
+        other = setting.model().fit(*setting.given(second), setting.weights(second))
+        memory = setting.model().fit(*setting.given(first), setting.weights(first))
+        stored = setting.model(store=url, name="zoo")
+        stored.fit(*setting.given(first), setting.weights(first))
+        if name in ("a learnt policy", "interactions"):  # models apart choose other features
+            for model in (memory, stored):
+                with pytest.raises(ValueError, match="to merge them"):
+                    model.merge(other)
+        else:
+            stored.merge(other)
+            memory.merge(other)
+        opened = SparseTensorClassifier(store=url, name="zoo")
+        assert_same_model(memory, opened, setting.features(first))
+
+
+def _parts(frame: pl.DataFrame, count: int) -> list[pl.DataFrame]:
+    """Every so manyth row, so that each part has all kinds."""
+    return [frame[k::count] for k in range(count)]
+
+
+class StoreBehaviour:
+    """Cases for a fixture `url` that need no setting."""
+
+    def test_two_estimators_see_each_other(self, url: str) -> None:
+        frame = table()
+        one, two = (SparseTensorClassifier(store=url, name="zoo") for _ in range(2))
+        one.partial_fit(frame.select(ITEMS)[:50], frame["class"][:50])
+        assert two.class_mass_.sum() == 50
+        two.partial_fit(frame.select(ITEMS)[50:], frame["class"][50:])
+        assert one.class_mass_.sum() == 90
+        memory = SparseTensorClassifier().fit(frame.select(ITEMS), frame["class"])
+        assert_same_model(memory, one, frame.select(ITEMS))
+
+    def test_a_bad_batch_leaves_nothing(self, url: str) -> None:
+        frame = table()
+        model = SparseTensorClassifier(store=url, name="zoo")
+        model.fit(frame.select(ITEMS), frame["class"])
+        before = corpus(model)
+        with pytest.raises(ValueError, match=r"NaN|missing"):
+            model.partial_fit(frame.select(ITEMS)[:3], ["p", None, "q"], batch_id="bad")
+        with pytest.raises(ValueError, match=r"are numbers|these are"):
+            model.partial_fit(frame.select(ITEMS)[:2], [1, 2], batch_id="bad")
+        with pytest.raises(NeverLearntError):
+            model.unlearn(frame.select(ITEMS)[:1], ["never"], batch_id="bad")
+        assert corpus(SparseTensorClassifier(store=url, name="zoo")) == before
+        model.partial_fit(frame.select(ITEMS)[:3], ["p", "p", "q"], batch_id="bad")
+        assert model.class_mass_.sum() == 93
+
+    def test_several_models_live_in_one_place(self, url: str) -> None:
+        frame = table()
+        names = ["zoo", "Zoo", "zoo'; DROP TABLE x; --", "動物園 \u202e", "a" * 3000]
+        for k, name in enumerate(names, 2):
+            SparseTensorClassifier(store=url, name=name).fit(
+                frame.select(ITEMS)[: 10 * k], frame["class"][: 10 * k]
+            )
+        for k, name in enumerate(names, 2):
+            opened = SparseTensorClassifier(store=url, name=name)
+            assert opened.class_mass_.sum() == 10 * k
+
+    def test_strange_names_go_round(self, url: str) -> None:
+        strange = [
+            "'",
+            '"; DROP TABLE stc_models; --',
+            "%s",
+            ":x",
+            "\\",
+            "😀",
+            "\u200f",
+            " ",
+            "a",
+            "A",
+        ]
+        records = [{name: value} for name in strange for value in strange]
+        labels = [strange[k % len(strange)] for k in range(len(records))]
+        memory = SparseTensorClassifier().fit(records, labels)
+        stored = SparseTensorClassifier(store=url, name="zoo")
+        stored.partial_fit(records, labels, batch_id="'; --")
+        stored.partial_fit(records, labels, batch_id="'; --")
+        assert_same_model(memory, SparseTensorClassifier(store=url, name="zoo"), records)
+
+    def test_what_cannot_be_stored_is_refused(self, url: str) -> None:
+        model = SparseTensorClassifier(store=url, name="zoo").fit([["a"]], ["x"])
+        for X, y in ((["a\0b"], "x"), (["a"], "x\0y")):
+            with pytest.raises(ValueError, match="NUL"):
+                model.partial_fit([X], [y])
+        with pytest.raises(ValueError, match="NUL"):
+            model.partial_fit([["a"]], ["x"], batch_id="b\0")
+        with pytest.raises(ValueError, match="surrogate"):
+            model.partial_fit([["a"]], ["x"], batch_id="\ud800")
+        assert model.class_mass_.sum() == 1
+
+    def test_kinds_of_classes_come_back(self, url: str) -> None:
+        X = [["a"], ["b"]]
+        days = np.array(["2026-01-01", "2026-01-02"], dtype="M8[D]")
+        for k, labels in enumerate(
+            [[1, 2], [True, False], np.array(["x", "yy"]), days, [0.0, 1.0]]
+        ):
+            memory = SparseTensorClassifier().fit(X, labels)
+            SparseTensorClassifier(store=url, name=str(k)).fit(X, labels)
+            opened = SparseTensorClassifier(store=url, name=str(k))
+            assert opened.classes_.dtype == memory.classes_.dtype
+            assert opened.classes_.tolist() == memory.classes_.tolist()
+
+    def test_counts_and_an_indicator(self, url: str) -> None:
+        X = sparse.random(40, 12, 0.4, format="csr", random_state=1)
+        y = np.eye(3, dtype=int)[np.arange(40) % 3] | np.eye(3, dtype=int)[np.arange(40) % 2]
+        memory = SparseTensorClassifier().fit(X, y)
+        stored = SparseTensorClassifier(store=url, name="zoo").fit(X, y)
+        opened = SparseTensorClassifier(store=url, name="zoo")
+        assert_same_model(memory, opened, X)
+        for model in (memory, stored):
+            model.partial_fit(X[:10], y[:10])
+        assert_same_model(memory, opened, X)
+
+    def test_declared_classes_stay(self, url: str) -> None:
+        model = SparseTensorClassifier(store=url, name="zoo")
+        model.partial_fit([["a"]], ["x"], classes=["x", "y"])
+        model.partial_fit([["a"]], ["z"])
+        assert SparseTensorClassifier(store=url, name="zoo").classes_.tolist() == ["x", "y", "z"]
+
+    def test_new_attributes_of_records_are_taken_in(self, url: str) -> None:
+        model = SparseTensorClassifier(store=url, name="zoo")
+        model.partial_fit([{"a": 1}], ["x"]).partial_fit([{"b": 1}], ["y"])
+        opened = SparseTensorClassifier(store=url, name="zoo")
+        assert opened.feature_names_in_.tolist() == ["a", "b"]
+        assert opened.predict([{"b": 1}]).tolist() == ["y"]
+
+    def test_phases_are_learnt_in_place(self, url: str) -> None:
+        X = [[a, b] for a in "uvw" for b in "uvw"] * 20
+        y = [a == b for a, b in X]
+        model = SparseTensorClassifier(entropy=0.0, store=url, name="zoo").fit(X, y)
+        before = model.score(X, y)
+        model.learn_phases(X, y)
+        opened = SparseTensorClassifier(store=url, name="zoo")
+        assert opened.score(X, y) > before
+        model.partial_fit([["u", "new"]], [False])
+        assert opened.score(X, y) > before  # phases survive what is learnt later
+
+    def test_fit_starts_anew(self, url: str) -> None:
+        model = SparseTensorClassifier(store=url, name="zoo")
+        model.partial_fit([["a"]], ["x"], batch_id="1")
+        model.fit([["b"]], ["y"])
+        assert model.classes_.tolist() == ["y"]
+        model.partial_fit([["a"]], ["x"], batch_id="1")  # of the old model, so not learnt yet
+        assert model.class_mass_.sum() == 2
+
+    def test_a_tokenizer_is_given_again(self, url: str) -> None:
+        model = SparseTensorClassifier(tokenizer=str.split, store=url, name="zoo")
+        model.fit(["a-b c", "d"], ["x", "y"])
+        with pytest.raises(ValueError, match="tokenizer"):
+            SparseTensorClassifier(store=url, name="zoo").predict(["a-b"])
+        opened = SparseTensorClassifier(tokenizer=str.split, store=url, name="zoo")
+        assert opened.predict(["a-b"]).tolist() == ["x"]
+
+    def test_batches_of_merged_models_count_once(self, url: str) -> None:
+        stored = SparseTensorClassifier(store=url, name="zoo")
+        stored.partial_fit([["a"]], ["x"], batch_id="1")
+        other = SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="1")
+        with pytest.raises(ValueError, match="batch '1'"):
+            stored.merge(other)
+        stored.merge(SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="2"))
+        stored.partial_fit([["a"]], ["x"], batch_id="2")
+        assert stored.class_mass_.tolist() == [2.0]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a table is, for the cases of sources.
+
+    `put` makes a source of a frame, `collected` an answer of that source a polars frame; `gaps`
+    are the settings that it cannot hold, and why.
+    """
+
+    put: Callable[[pl.DataFrame], Any]
+    collected: Callable[[Any], pl.DataFrame]
+    gaps: dict[str, str] = field(default_factory=dict)
+    refused: tuple[type[Exception], ...] = (Exception,)
+    to: Any = None
+    _asked: Any = field(default_factory=count)
+
+    def answer(self, method: Any, data: Any) -> Any:
+        """Ask for answers, in kind or where they have to be written."""
+        return method(data) if self.to is None else method(data, to=f"{self.to}{next(self._asked)}")
+
+
+# Learning a second source is the same for all settings but these.
+SECOND = ["plain", "weights", "several dimensions", "several targets", "text", "several labels"]
+
+
+class SourceConformance:
+    """Cases for a fixture `place`."""
+
+    @pytest.mark.parametrize("name", SETTINGS)
+    def test_the_same_model_as_in_memory(self, place: Place, name: str) -> None:
+        setting = SETTINGS[name]
+        frame = setting.data()
+        used = self._used(setting, frame)
+        if name in place.gaps:  # it fails when the gap closes
+            with pytest.raises(place.refused):
+                place.put(used)
+            return
+        data = place.put(used)
+        memory = setting.model().fit(*setting.given(frame), setting.weights(frame))
+        source = self._source(setting, data)
+        fitted = setting.model().fit(source, setting.target, setting.weight)
+        assert_same_model(memory, fitted, setting.features(frame))
+        self._check_answers(memory, fitted, place, source, setting, frame)
+
+    @pytest.mark.parametrize("name", SECOND)
+    def test_learning_more_and_unlearning(self, place: Place, name: str) -> None:
+        setting = SETTINGS[name]
+        if name in place.gaps:
+            return  # the case before says so
+        first, second = _parts(setting.data(), 2)
+        sources = [
+            self._source(setting, place.put(self._used(setting, part))) for part in (first, second)
+        ]
+        memory, fitted = setting.model(), setting.model()
+        for part, source in zip((first, second), sources, strict=True):
+            memory.partial_fit(*setting.given(part), sample_weight=setting.weights(part))
+            for _ in range(2):
+                fitted.partial_fit(
+                    source, setting.target, sample_weight=setting.weight, batch_id=str(part[0])
+                )
+        assert_same_model(memory, fitted, setting.features(first))
+        memory.unlearn(*setting.given(second), sample_weight=setting.weights(second))
+        fitted.unlearn(sources[1], setting.target, sample_weight=setting.weight)
+        assert_same_model(memory, fitted, setting.features(first))
+        with pytest.raises(NeverLearntError):
+            fitted.unlearn(sources[1], setting.target, sample_weight=setting.weight)
+        assert_same_model(memory, fitted, setting.features(first))
+
+    @staticmethod
+    def _used(setting: Setting, frame: pl.DataFrame) -> pl.DataFrame:
+        """The columns that matter, and an id that is carried along."""
+        targets = [setting.target] if isinstance(setting.target, str) else list(setting.target)
+        items = [setting.text] if setting.text else list(setting.items)
+        more = [] if setting.weight is None else [setting.weight]
+        chosen = frame.select(*items, *(name for name in targets if name not in items), *more)
+        return chosen.with_row_index("key")
+
+    @staticmethod
+    def _source(setting: Setting, data: Any) -> Any:
+        return stc.source(data, ignore=["key"], text=setting.text)
+
+    @staticmethod
+    def _check_answers(
+        memory: SparseTensorClassifier,
+        fitted: SparseTensorClassifier,
+        place: Place,
+        source: Any,
+        setting: Setting,
+        frame: pl.DataFrame,
+    ) -> None:
+        X = setting.features(frame)
+        answers = place.answer(fitted.predict_proba, source)
+        expected = memory.predict_proba(X)
+        if source.source.arrays:
+            assert_same(expected, answers)
+            assert_same(memory.predict(X), fitted.predict(source))
+        else:
+            found = place.collected(answers).sort("key")
+            columns = [name for name in found.columns if name.startswith("probability_")]
+            both = np.column_stack(expected) if isinstance(expected, list) else expected
+            assert_same(both, found.select(columns).to_numpy())
+            assert place.collected(place.answer(fitted.predict, source)).height == frame.height
+        if setting.target != "labels" or setting.params:
+            assert fitted.score(source) == pytest.approx(
+                memory.score(X, setting.y(frame), setting.weights(frame)), abs=EXACT
+            )
+        assert fitted.explain(source).labels is not None
+
+
+class SourceBehaviour:
+    """Cases for a fixture `place` that need no setting."""
+
+    def test_answers_come_with_the_other_columns(self, place: Place) -> None:
+        frame = table().select("id", *ITEMS, "class")
+        data = place.put(frame)
+        model = SparseTensorClassifier().fit(stc.source(data, ignore=["id"]), "class")
+        answers = place.answer(model.predict, data)
+        memory = model.predict(frame.select(ITEMS))
+        if isinstance(answers, np.ndarray):
+            assert answers.tolist() == memory.tolist()
+            return
+        found = place.collected(answers)
+        assert sorted(found.columns) == ["class", "id", "prediction"]
+        expected = dict(zip(frame["id"], memory, strict=True))
+        assert dict(zip(found["id"], found["prediction"], strict=True)) == expected
+
+    def test_coverage_of_values_never_seen(self, place: Place) -> None:
+        frame = table().select(*ITEMS, "class")
+        model = SparseTensorClassifier().fit(place.put(frame), "class")
+        strange = frame.with_columns(pl.lit("never").alias("colour")).drop("class")
+        found = place.answer(model.coverage, place.put(strange))
+        shares = found if isinstance(found, np.ndarray) else place.collected(found)["coverage"]
+        expected = model.coverage(strange)
+        assert sorted(map(float, shares)) == pytest.approx(sorted(expected.tolist()), abs=EXACT)
+
+    def test_bad_data_leaves_the_model_as_it_was(self, place: Place) -> None:
+        frame = table().select(*ITEMS, "class")
+        model = SparseTensorClassifier().fit(place.put(frame), "class")
+        before = corpus(model)
+        without = frame.with_columns(pl.when(pl.col("legs") != 8).then("class").alias("class"))
+        for bad, target in ((without, "class"), (frame.drop("legs"), "class"), (frame, "clas")):
+            with pytest.raises(ValueError, match=r"NaN|missing|column"):
+                model.partial_fit(place.put(bad), target)
+        assert corpus(model) == before
+        with pytest.raises(ValueError, match="'legs'"):
+            place.answer(model.predict, place.put(frame.drop("legs")))
+        with pytest.raises(ValueError, match="theta"):
+            model.predict(place.put(frame), theta=np.zeros(4))
