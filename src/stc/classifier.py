@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -13,47 +10,27 @@ from typing import Any, ClassVar, Literal, Self, overload
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from stc import streams
-from stc.agent import PolicyAgent, learn_policy
-from stc.angles import given_phases
-from stc.conjunctions import Interactions
-from stc.encode import encode_classes, encode_sample_weight
+from stc.agent import PolicyAgent
+from stc.encode import encode_sample_weight
 from stc.explain import Answers, GlobalExplanation, LocalExplanation
-from stc.intake import NO_ROLES, Batch, Intake, Roles
-from stc.keeping import Shelf, twice
+from stc.intake import NO_ROLES
+from stc.keeping import twice
 from stc.labels import cross_fitted, each_alone, ratios
 from stc.learnt import Learnt
 from stc.model import Model
 from stc.observations import Observations
 from stc.phases import PhaseLearner, with_phases
-from stc.policy import Cascade, Hyper, Policy, read_policy
-from stc.schema import KINDS, Schema
-from stc.sources import BATCH, FEW, MOST, Chosen, source_of
-from stc.stores import shown_url
+from stc.sources import BATCH, source_of
 from stc.tables import corpus_table, feature_names, joint_table
-from stc.tensor import Dimensions
+from stc.workings import Workings
 
 
-class HardlyCategoricalWarning(UserWarning):
-    """A column of measurements was given where categories are expected.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from stc import HardlyCategoricalWarning, SparseTensorClassifier
-    >>> weights = [[k + 0.5] for k in range(30)]
-    >>> with warnings.catch_warnings(record=True, action="always") as caught:
-    ...     model = SparseTensorClassifier().fit(weights, [k % 2 for k in range(30)])
-    >>> caught[0].category is HardlyCategoricalWarning
-    True
-    """
-
-
-class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
     """Explainable probabilistic classifier for categorical data.
 
     An item is a bag of values; the model is one sparse table of numbers, the corpus; a prediction
@@ -172,10 +149,6 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         "name": [str],
     }
 
-    _learnt: Learnt
-    _shelf: Shelf
-    _cascades: dict[tuple[Any, ...], Cascade]
-
     def __init__(
         self,
         power: float = 0.5,
@@ -258,7 +231,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             batch = self._intake(NO_ROLES).batch(X, y, sample_weight, None)
             learnt = self._learn(self._blank(batch), batch, learner)
         if self.store is not None:
-            self._kept().replace(learnt, self._parameters())
+            self._kept(moving=False).replace(learnt, self._parameters())
         self._become(learnt)
         return self
 
@@ -583,9 +556,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [(0, 'blue', 1, 1.0), (0, 'grey', 5, 0.0)]
         """
         model = self._fitted_model()
-        return joint_table(
-            model, self._cascade().probabilities(self._intake().observe(X, model, theta))
-        )
+        observed = self._intake().observe(self._here(X, "predict_joint"), model, theta)
+        return joint_table(model, self._cascade().probabilities(observed))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the items that are predicted right: in all targets, with all their labels.
@@ -659,6 +631,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         [('coat', 'legs'), ('coat',), ()]
         """
         model = self._fitted_model()
+        X = self._here(X, "policy_used")
         cascade = self._cascade()
         names = np.empty(len(cascade.policy), dtype=object)
         names[:] = [model.dimensions.named(subset) for subset in cascade.policy]
@@ -834,369 +807,6 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         return np.array(feature_names(self._fitted_model()), dtype=object)
 
-    # --- inside ---------------------------------------------------------------------------------
-
-    def _known(self) -> Model:
-        """The model, or an AttributeError, which is how scikit-learn asks what is fitted."""
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
-        return self._learnt.model
-
-    def _fitted_model(self) -> Model:
-        check_is_fitted(self)
-        return self._learnt.model
-
-    # --- inside: where the model lives ------------------------------------------------------------
-
-    def _kept(self) -> Shelf:
-        """The model's place in the store; at first sight, with the parameters it has there."""
-        assert self.store is not None
-        shelf: Shelf | None = self.__dict__.get("_shelf")
-        if shelf is None or (shelf.url, shelf.name) != (self.store, self.name):
-            self._validate_params()
-            shelf = Shelf.of(self.store, self.name)
-            self._take_over(shelf.stored_parameters())
-            self._shelf = shelf
-        return shelf
-
-    def _take_over(self, parameters: Mapping[str, Any]) -> None:
-        """Be what a stored model was, wherever the caller has not said otherwise."""
-        defaults = {
-            name: parameter.default
-            for name, parameter in inspect.signature(type(self).__init__).parameters.items()
-        }
-        for name, value in parameters.items():
-            own = getattr(self, name, None)
-            if name == "tokenizer" and value is not None and own is None:
-                raise ValueError(
-                    f"the model {self.name!r} was learnt with the tokenizer {value!r}, which is "
-                    "code and so not in the store: give it again, tokenizer=..."
-                )
-            if name != "tokenizer" and (own is defaults[name] or _same(own, defaults[name])):
-                setattr(self, name, value)
-
-    def _parameters(self) -> dict[str, Any]:
-        """The parameters that a store keeps."""
-        own = self.get_params(deep=False)
-        return {name: value for name, value in own.items() if name not in ("store", "name")}
-
-    def _in_memory(self) -> Self:
-        """The same model, with no store behind it."""
-        self._fitted_model()
-        copy = type(self)(**self._parameters())
-        copy._become(self._learnt)
-        return copy
-
-    def _batches(self) -> frozenset[str]:
-        """Ids of the batches that were learnt."""
-        return self._learnt.batches if self.store is None else self._kept().batches()
-
-    def _add(self, learn: Callable[[Learnt | None], Learnt], batch_id: str | None) -> None:
-        """Learn a batch, unless it has been learnt."""
-        if batch_id is not None and not isinstance(batch_id, str):
-            raise TypeError(f"batch_id is a string, got {type(batch_id).__name__}")
-        if self.store is None:
-            before = getattr(self, "_learnt", None)
-            if before is None or batch_id not in before.batches:
-                self._become(_noted(learn(before), batch_id))
-            return
-        kept = self._kept()
-        kept.add(learn, self._parameters(), batch_id, self.label_threshold is None)
-
-    def _take_away(
-        self, take: Callable[[Learnt], tuple[Learnt | None, Model]], batch_id: str | None
-    ) -> None:
-        """Unlearn a batch, unless it has been unlearnt."""
-        if self.store is None:
-            if batch_id not in self._learnt.batches:
-                after, _ = take(self._learnt)
-                self._become(after and _noted(after, batch_id))
-            return
-        self._kept().take_away(take, self._parameters(), batch_id)
-
-    def _change(self, work: Callable[[Learnt], Learnt]) -> None:
-        """Become what comes of the whole model."""
-        if self.store is None:
-            self._become(work(self._learnt))
-        else:
-            self._kept().change(work, self._parameters())
-
-    # --- inside: data that is not in memory -------------------------------------------------------
-
-    def _reading(
-        self, chosen: Chosen, y: Any, sample_weight: Any, before: Learnt | None
-    ) -> streams.Reading:
-        """How the rows of a source are read, to be learnt."""
-        roles = before.roles if before else NO_ROLES
-        return streams.Reading.of(self._intake(roles), chosen, y, sample_weight, before)
-
-    def _learn_source(
-        self,
-        chosen: Chosen,
-        y: Any,
-        sample_weight: Any,
-        before: Learnt | None,
-        learner: PhaseLearner | None,
-        classes: Any = None,
-    ) -> Learnt:
-        """What comes of learning all rows of a source: where they are, then added up."""
-        reading = self._reading(chosen, y, sample_weight, before)
-        first = reading.first(BATCH if before is None and self._learns_more() else FEW)
-        known = before.model if before else None
-        batch = reading.intake.batch(first, None, None, known)
-        blank = self._declaring(before or self._blank(batch), classes)
-        task = reading.task(blank.model.blanked(), self.max_tuples)
-        part = chosen.source.learn(task)
-        if part is None:
-            raise ValueError("sample_weight is zero for every item: nothing to learn from")
-        return self._completed(blank, blank.model.merged(part), batch, learner)
-
-    def _learns_more(self) -> bool:
-        """Whether the first batch tells more than the counts do."""
-        given = self.policy is None or isinstance(self.policy, (list, tuple))
-        counted = self.phases is None or isinstance(self.phases, (Mapping, np.ndarray, list))
-        plain = self.min_support == 1 and self.max_features is None and self.continuous is None
-        return not (given and counted and plain)
-
-    def _afar(self, X: Any, theta: Any, to: Any) -> Chosen | None:
-        """The source that X is; with `to`, a frame in memory is one, too."""
-        chosen = source_of(X)
-        if chosen is None and to is not None:
-            chosen = Chosen(streams.scan_of(X))
-        if chosen is not None and theta is not None:
-            raise ValueError("theta is of items in memory: read some of the source, and give those")
-        return chosen
-
-    def _answered(self, chosen: Chosen, method: str, answer: streams.Answer, to: Any) -> Any:
-        """The answers for a source: arrays if its rows have an order, else in kind."""
-        predictor = self._in_memory()
-        items = streams.items_of(chosen, predictor._learnt)
-        if to is None and chosen.source.arrays:
-            parts = [getattr(predictor, method)(own) for own in chosen.source.frames(items)]
-            return streams.joined(parts)
-        return chosen.source.answer(streams.AnsweringTask.of(predictor, answer, chosen, items), to)
-
-    def _scored(self, chosen: Chosen, y: Any, sample_weight: Any) -> float:
-        """The accuracy on a source."""
-        predictor = self._in_memory()
-        reading = self._reading(chosen, y, sample_weight, self._learnt)
-        right = total = 0.0
-        for frame in chosen.source.frames(reading.columns):
-            own = reading.weights(frame)
-            weight = float(own.sum())
-            right += weight * predictor.score(frame, y, own) if weight else 0.0
-            total += weight
-        return right / total if total else float("nan")
-
-    def _gathered(self, chosen: Chosen) -> pl.DataFrame:
-        """The items of a source, to be explained in memory."""
-        items = streams.items_of(chosen, self._learnt)
-        found = chosen.source.head(items, MOST + 1)
-        if found.height > MOST:
-            raise ValueError(
-                f"the source has more than {MOST:,} items, too many to explain at once: give a part"
-            )
-        return found
-
-    def _hyper(self) -> Hyper:
-        return Hyper(self.power, self.balance, self.entropy)
-
-    def _become(self, learnt: Learnt | None) -> None:
-        """Take over what was learnt: the only place where learning changes the estimator."""
-        if learnt is not None:
-            self._learnt, self._cascades = learnt, {}
-        elif hasattr(self, "_learnt"):  # nothing is left, not even the attributes
-            del self._learnt, self._cascades
-
-    def _blank(self, batch: Batch) -> Learnt:
-        """A model that has learnt nothing but its dimensions and its policy."""
-        observed, form = batch.observed, batch.target.form
-        dimensions = Dimensions.of(self.dimensions, Schema.of(observed))
-        values = None
-        if isinstance(self.policy, (str, PolicyAgent)):
-            policy, values = self._learnt_policy(batch, dimensions)
-        else:
-            policy = self._read_policy(dimensions)
-        model = Model.blank(observed, dimensions, policy, form)
-        interactions = self._interactions(batch, dimensions)
-        model = replace(model, scales=batch.scales, interactions=interactions)
-        if form.kind == "indicator":
-            model = model.declaring(np.arange(form.width))  # also those that no item shows
-        return Learnt(model, values)
-
-    def _interactions(self, batch: Batch, dimensions: Dimensions) -> Interactions:
-        """The conjunctions that are features, chosen by the first batch."""
-        made = Interactions(self.interactions, ngrams=self.ngrams)
-        if self.interactions > 1 and batch.observed.kind != "table":
-            raise ValueError(
-                f"interactions={self.interactions} needs attributes, and X is "
-                f"{KINDS[batch.observed.kind]}; for words in a row, set ngrams"
-            )
-        if self.interactions > 1 and dimensions.attributes is not None:
-            raise ValueError(
-                f"interactions={self.interactions} are features of a single dimension: leave "
-                "dimensions=None"
-            )
-        made.refuse_large(batch.observed, self.max_tuples)
-        return made.selected(*batch.weighted(), self.min_support, self.max_features)
-
-    def _learnt_policy(self, batch: Batch, dimensions: Dimensions) -> tuple[Policy, pl.DataFrame]:
-        agent = self.policy if isinstance(self.policy, PolicyAgent) else PolicyAgent()
-        return learn_policy(agent, *batch.weighted(), dimensions, self._hyper(), self.max_tuples)
-
-    def _read_policy(self, dimensions: Dimensions) -> Policy:
-        if self.policy is None:
-            return (dimensions.whole, ())
-        return read_policy(self.policy, dimensions, "policy")
-
-    def _active_policy(self, model: Model) -> Policy:
-        """The policy of now, which may be another than the one learnt with, of the same sets."""
-        if self.policy == "learn" or isinstance(self.policy, PolicyAgent):
-            return model.policy
-        if not isinstance(self.policy, (list, tuple, type(None))):
-            self._validate_params()
-        policy = self._read_policy(model.dimensions)
-        for subset in policy:
-            if subset not in model.corpora:
-                names = list(model.dimensions.named(subset))
-                raise ValueError(f"the set {names} of the policy was not learnt: fit again")
-        return policy
-
-    def _refuse_other_tensor(self, model: Model) -> None:
-        """Refuse to go on with dimensions or a policy that the model was not learnt with."""
-        now = Dimensions.of(self.dimensions, model.schema)
-        if not now.same_as(model.dimensions):
-            raise ValueError(
-                f"the model was learnt with the dimensions {list(model.dimensions.names)}; it "
-                f"cannot go on with dimensions={self.dimensions!r}: set it back, or fit again"
-            )
-        self._active_policy(model)
-        learnt = {"interactions": model.interactions.order, "ngrams": model.interactions.ngrams}
-        for name, value in learnt.items():
-            if getattr(self, name) != value:
-                raise ValueError(
-                    f"the model was learnt with {name}={value}; it cannot go on with "
-                    f"{name}={getattr(self, name)}: set it back, or fit again"
-                )
-
-    def _learn(self, before: Learnt, batch: Batch, learner: PhaseLearner | None = None) -> Learnt:
-        """What comes of learning a batch (and its phases, with a learner)."""
-        model = replace(before.model, form=batch.target.form)
-        model.refuse_large(batch.observed, self.max_tuples)
-        model = model.learnt(batch.observed, batch.target.column, batch.sample_weight)
-        return self._completed(before, model, batch, learner)
-
-    def _completed(
-        self, before: Learnt, model: Model, batch: Batch, learner: PhaseLearner | None
-    ) -> Learnt:
-        """A model that has learnt its items, with what else is learnt from (the first of) them."""
-        evidence = before.evidence
-        history = before.history
-        if learner is not None:
-            model, history = with_phases(learner, model, *batch.weighted(), self._hyper())
-        if model.form.multilabel and self.label_threshold is None:
-            evidence += cross_fitted(model, *batch.weighted(), self._hyper(), self.max_tuples)
-        warned = before.warned or self._warned_of_measurements(batch.observed)
-        return replace(
-            before,
-            model=model,
-            evidence=evidence,
-            warned=warned,
-            history=history,
-            roles=batch.roles,
-        )
-
-    def _declaring(self, before: Learnt, classes: Any) -> Learnt:
-        """The same with these classes, whether an item shows them or not."""
-        if classes is None:
-            return before
-        declared = encode_classes(classes, before.model.form)
-        return replace(before, model=before.model.declaring(declared))
-
-    def _learner(self) -> PhaseLearner:
-        return self.phases if isinstance(self.phases, PhaseLearner) else PhaseLearner()
-
-    @staticmethod
-    def _warned_of_measurements(observed: Observations) -> bool:
-        doubtful = [str(column.attribute) for column in observed.columns if column.continuous]
-        if doubtful:
-            warnings.warn(
-                f"nearly every value of column {', '.join(map(repr, doubtful))} is distinct: "
-                "numbers like these are hardly categories; name it in continuous=[...]",
-                HardlyCategoricalWarning,
-                stacklevel=_depth(),
-            )
-        return bool(doubtful)
-
-    def _intake(self, roles: Roles | None = None) -> Intake:
-        """How data is read, with columns in these roles, or in those learnt with."""
-        targets = self.targets
-        names = (targets,) if isinstance(targets, str) else None if targets is None else targets
-        reading = {
-            "missing": self.missing,
-            "tokenizer": self.tokenizer,
-            "ngrams": self.ngrams,
-        }
-        numbers = self.continuous, self.ordinal
-        if roles is None:
-            roles = self._learnt.roles if hasattr(self, "_learnt") else NO_ROLES
-        return Intake(type(self).__name__, names, reading, *numbers, self._check_columns, roles)
-
-    def _check_columns(self, observed: Observations, known: Schema) -> None:
-        """Let scikit-learn compare number and names of the columns, in its own words."""
-        schema = Schema.of(observed)
-        columns: Any = np.broadcast_to(0, (1, schema.width))
-        if schema.named:
-            columns = pl.DataFrame(schema=dict.fromkeys(schema.names, pl.Null))
-        # Not of this estimator but of the model at hand, which may be that of a store.
-        fitted = type(type(self).__name__, (BaseEstimator,), {})()
-        fitted.n_features_in_ = max(known.width, 1)
-        if known.named:
-            fitted.feature_names_in_ = np.array(known.names, dtype=object)
-        validate_data(fitted, columns, reset=False, skip_check_array=True)
-
-    def _cascade(self) -> Cascade:
-        """The weights for the parameters of now, computed once until something changes."""
-        model = self._learnt.model
-        if isinstance(self.phases, str):
-            self._validate_params()
-        given = not (self.phases is None or isinstance(self.phases, (str, PhaseLearner)))
-        key = (self._hyper(), self._active_policy(model), self.max_tuples, given)
-        if given or key not in self._cascades:  # phases may be changed in place
-            self._validate_params()
-            phases = given_phases(model, self.phases) if given else None
-            self._cascades.clear()
-            self._cascades[key] = Cascade(model, key[1], key[0], self.max_tuples, phases)
-        return self._cascades[key]
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        state.pop("_shelf", None)
-        if state.get("store") is not None:
-            state["store"] = shown_url(state["store"])  # a pickle holds no password
-        return {**state, "_cascades": {}} if "_cascades" in state else state
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return str(BaseEstimator.__repr__(self._shown(), N_CHAR_MAX))
-
-    def _repr_html_inner(self) -> str:
-        return str(BaseEstimator._repr_html_inner(self._shown()))
-
-    def _shown(self) -> Self:
-        """The same parameters, but no password."""
-        if self.store is None:
-            return self
-        shown: Self = clone(self, safe=False)
-        shown.store = shown_url(self.store)
-        return shown
-
-    def __sklearn_is_fitted__(self) -> bool:
-        if self.store is not None:
-            learnt = self._kept().current()
-            if learnt is not self.__dict__.get("_learnt"):
-                self._become(learnt)
-        return hasattr(self, "_learnt")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
@@ -1209,21 +819,3 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.target_tags.multi_output = True
         tags.target_tags.required = self.targets is None
         return tags
-
-
-def _noted(learnt: Learnt, batch_id: str | None) -> Learnt:
-    """What was learnt, with the batch among its batches."""
-    return learnt if batch_id is None else replace(learnt, batches=learnt.batches | {batch_id})
-
-
-def _same(own: Any, default: Any) -> bool:
-    """Whether a parameter is still at its default."""
-    return isinstance(own, str | int | float) and bool(own == default)
-
-
-def _depth() -> int:
-    """How far up the stack the caller of this package is, for a warning."""
-    depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("stc."):
-        depth, frame = depth + 1, frame.f_back
-    return depth

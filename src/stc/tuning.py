@@ -38,6 +38,7 @@ from stc.search import (
     first_splits,
     results_of,
 )
+from stc.sources import source_of
 
 # What "auto" tries. Plain settings cost next to nothing; phases are learnt for few.
 _PLAIN = {"power": (1 / 3, 0.5, 1.0), "balance": (0.0, 0.5, 1.0), "entropy": (0.0, 0.5, 1.0, 2.0)}
@@ -231,6 +232,10 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         >>> model.best_params_["interactions"], model.score(X, [a == b for a, b in X])
         (2, 1.0)
         """
+        if source_of(X) is not None:
+            raise ValueError(
+                "tuning needs items in memory: read some of the source, and give those"
+            )
         self._validate_params()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._check_grids()

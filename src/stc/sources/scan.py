@@ -118,7 +118,8 @@ def scan_files(path: str | Path) -> Scan:
     ending = _ending(paths[0])
     for own in paths:
         if not Path(own).exists():
-            raise FileNotFoundError(f"there is no file {own!r}")
+            hint = "; of another place, give stc.source(pl.scan_parquet(...))" * ("://" in own)
+            raise FileNotFoundError(f"there is no file {own!r}{hint}")
         if _ending(own) != ending:
             raise ValueError(f"{str(path)!r} names files of several formats: {ending} and others")
     if ending == ".parquet":
@@ -146,12 +147,12 @@ def _ending(path: str | Path) -> str:
 def _scan_csv(paths: list[str], separator: str) -> Scan:
     """CSV is text: the first rows tell what it says, and a later exception stays a text."""
     lazy = pl.scan_csv(paths, separator=separator, infer_schema=False, glob=False)
-    looked_at = pl.read_csv(
-        paths[0], separator=separator, n_rows=_LOOKED_AT, infer_schema_length=_LOOKED_AT
+    looked_at = pl.scan_csv(
+        paths[0], separator=separator, infer_schema_length=_LOOKED_AT, glob=False
     )
     typed = {
         name: dtype
-        for name, dtype in looked_at.schema.items()
+        for name, dtype in looked_at.collect_schema().items()
         if dtype.is_numeric() or dtype == pl.Boolean
     }
     return Scan(lazy, typed)

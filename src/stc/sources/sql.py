@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,7 @@ _ROWS = 50_000
 
 
 def _alchemy() -> Any:
-    return optional("sqlalchemy", "sql", "a table of a database")
+    return optional("sqlalchemy", "sqlite", "a table of a database")
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,8 @@ class SQLSource:
         if isinstance(database, str):  # an engine of our own keeps no connection open
             engine = alchemy.create_engine(_url(database), poolclass=alchemy.pool.NullPool)
         if isinstance(table, str):
-            schema, _, name = table.rpartition(".")
-            known = alchemy.inspect(engine)
-            if not schema or known.has_table(table):
-                schema, name = "", table
-            if not (known.has_table(name, schema=schema or None)):
-                raise ValueError(f"the database has no table {table!r}")
-            table = alchemy.Table(
-                name, alchemy.MetaData(), schema=schema or None, autoload_with=engine
-            )
+            with plainly(engine):
+                table = _table(alchemy, engine, table)
         elif isinstance(table, alchemy.Select):
             table = table.subquery("stc_items")
         return cls(engine, table)
@@ -93,9 +87,13 @@ class SQLSource:
 
     def _fetched(self, query: Any) -> Iterator[pl.DataFrame]:
         if self.engine.dialect.name == "postgresql" and not self._bound:
-            yield from _by_adbc(self.engine, str(query.compile(self.engine, **_INLINE)))
+            with plainly(self.engine):
+                yield from _by_adbc(self.engine, str(query.compile(self.engine, **_INLINE)))
             return
-        with self.engine.connect().execution_options(yield_per=_ROWS) as connection:
+        with (
+            plainly(self.engine),
+            self.engine.connect().execution_options(yield_per=_ROWS) as connection,
+        ):
             result = connection.execute(query)
             names = list(result.keys())
             for rows in result.partitions(_ROWS):
@@ -139,6 +137,32 @@ class SQLSource:
 
 # A limit is a number of our own: it may stand in the text, which ADBC takes without parameters.
 _INLINE: dict[str, Any] = {"compile_kwargs": {"literal_binds": True}}
+
+
+@contextmanager
+def plainly(engine: Any) -> Iterator[None]:
+    """Say in one line what a driver says of a database that cannot be read."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, _alchemy().exc.SQLAlchemyError) and "adbc" not in str(type(error)):
+            raise
+        words = " ".join(str(getattr(error, "orig", error)).split("\n")[0].split())
+        secret = engine.url.password
+        words = words.replace(str(secret), "***") if secret else words
+        shown = engine.url.set(password=None).render_as_string()
+        raise OSError(f"cannot read the database {shown}: {words}") from None
+
+
+def _table(alchemy: Any, engine: Any, name: str) -> Any:
+    """A table by its name, which may stand after that of a schema."""
+    known = alchemy.inspect(engine)
+    schema, _, own = name.rpartition(".")
+    if not schema or known.has_table(name):
+        schema, own = "", name
+    if not known.has_table(own, schema=schema or None):
+        raise ValueError(f"the database has no table {name!r}")
+    return alchemy.Table(own, alchemy.MetaData(), schema=schema or None, autoload_with=engine)
 
 
 def _url(database: str) -> str:
