@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-servers lint types imports unit browser servers bench bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
+.PHONY: demo test test-servers lint types imports unit browser servers bench bench-scale bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -40,6 +40,9 @@ bench: .venv/bench
 bench-accuracy: .venv/bench
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/accuracy.py --text
+
+bench-scale: .venv/servers servers
+	$(BIN)/python benchmarks/scale.py
 
 bench-explain: .venv/bench
 	$(BIN)/python benchmarks/explain.py

@@ -97,7 +97,11 @@ def _form_to_plain(form: Form) -> dict[str, Any]:
 def _interactions_to_plain(interactions: Interactions) -> dict[str, Any]:
     chosen = interactions.chosen
     listed = None if chosen is None else [[k, sorted(v, key=repr)] for k, v in chosen.items()]
-    return {"order": interactions.order, "ngrams": interactions.ngrams, "chosen": listed}
+    return {
+        "order": int(interactions.order),
+        "ngrams": int(interactions.ngrams),
+        "chosen": listed,
+    }
 
 
 def _frame_to_plain(frame: pl.DataFrame | None) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from stc import streams
 from stc.agent import PolicyAgent
-from stc.encode import encode_sample_weight
+from stc.encode import column_of, encode_sample_weight
 from stc.explain import Answers, GlobalExplanation, LocalExplanation
 from stc.intake import NO_ROLES
 from stc.keeping import twice
@@ -583,7 +583,9 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         if (chosen := source_of(X)) is not None:
             return self._scored(chosen, y, sample_weight)
         intake = self._intake()
-        taken = self.targets is not None or intake.roles.targets or isinstance(y, str)
+        intake = replace(intake, roles=intake.roles_now(y, sample_weight))
+        sample_weight = intake.weight(X, sample_weight)
+        taken = self.targets is not None or intake.roles.targets or intake.roles.weight
         if model.form.kind == "labels" and not taken:
             return float(super().score(X, y, sample_weight))
         observed, target = intake.observe(X, model), intake.target(X, y, model)
@@ -705,7 +707,10 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         if (chosen := self._afar(X, theta, None)) is not None:
             X = self._gathered(chosen)
         raw = self._intake().raw(X, model, theta)
-        texts = list(X) if raw.kind == "documents" else None
+        text = self._learnt.roles.text
+        texts = None
+        if raw.kind == "documents":
+            texts = list(X if text is None else column_of(X, text))
         answers = Answers(self._cascade(), raw, texts)
         answers.score()  # what cannot be scored is refused now, not when it is first looked at
         return LocalExplanation(answers)

@@ -96,11 +96,9 @@ class Intake:
 
     def batch(self, X: Any, y: Any, sample_weight: Any, model: Model | None) -> Batch:
         """Items to learn or to unlearn, for a model or for a new one."""
-        roles = self._roles(y, sample_weight)
+        roles = self.roles_now(y, sample_weight)
         target = self.target(X, y, model)
-        if roles.weight is not None:
-            named = sample_weight is not None  # now, or in an earlier batch
-            sample_weight = split_targets(X, (roles.weight,), needed=named)[1].get(roles.weight)
+        sample_weight = self.weight(X, sample_weight)
         observed = replace(self, roles=roles)._observe(X, model)
         scales = model.scales if model else scales_of(observed, self.continuous, self.ordinal)
         refuse_beyond(observed, scales)
@@ -116,7 +114,16 @@ class Intake:
             weights = weights * (target.column.lengths() > 0)
         return Batch(scaled(observed, scales), target, weights, scales, roles)
 
-    def _roles(self, y: Any, sample_weight: Any) -> Roles:
+    def weight(self, X: Any, sample_weight: Any) -> Any:
+        """The weights, out of the data itself if they are named, now or in an earlier batch."""
+        name = self.roles_now(None, sample_weight).weight
+        if name is None:
+            return sample_weight
+        found = split_targets(X, (name,), needed=sample_weight is not None)[1].get(name)
+        absent = isinstance(found, list) and all(own is None for own in found)
+        return None if absent else found
+
+    def roles_now(self, y: Any, sample_weight: Any) -> Roles:
         """What the columns are in this batch: as named now, or else before."""
         roles = self.roles
         if self.targets is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from threading import RLock
 from typing import Any
 
 import polars as pl
@@ -39,12 +40,14 @@ class Shelf:
         What was added here since, and is in the version already.
     """
 
-    url: str
+    url: str = field(repr=False)
     store: Store
     name: str
     version: int | None = None
     learnt: Learnt | None = None
     pending: tuple[Learnt, ...] = ()
+    # Threads may share an estimator: what one has read and what it adds to it belong together.
+    _turn: RLock = field(default_factory=RLock, repr=False)
 
     @classmethod
     def of(cls, url: str, name: str) -> Shelf:
@@ -58,6 +61,10 @@ class Shelf:
 
     def current(self) -> Learnt | None:
         """The model as it is in the store; read again only if it has changed there."""
+        with self._turn:
+            return self._current()
+
+    def _current(self) -> Learnt | None:
         version = self.store.version(self.name)
         if version is None:
             self._know(None, None)
@@ -83,8 +90,9 @@ class Shelf:
             writing.replace(archive)
             return writing.next_version
 
-        self.version = self.store.write(self.name, work)
-        self.learnt, self.pending = learnt, ()
+        with self._turn:
+            self.version = self.store.write(self.name, work)
+            self.learnt, self.pending = learnt, ()
 
     def change(self, work_on: Callable[[Learnt], Learnt], parameters: Mapping[str, Any]) -> None:
         """Put there what comes of the model; its batches stay learnt."""
@@ -101,8 +109,8 @@ class Shelf:
             writing.replace(archived(after, parameters))
             return writing.next_version, after
 
-        self.version, self.learnt = self.store.write(self.name, work)
-        self.pending = ()
+        with self._turn:
+            self._has_become(self.store.write(self.name, work))
 
     def add(
         self,
@@ -136,10 +144,12 @@ class Shelf:
             writing.add(header_of(after, parameters), entries_of(mine.model))
             return writing.version, writing.next_version, mine
 
-        done = self.store.write(self.name, work)
-        if done is None:
-            return
-        found, version, mine = done
+        with self._turn:
+            done = self.store.write(self.name, work)
+            if done is not None:
+                self._has_added(*done)
+
+    def _has_added(self, found: int | None, version: int, mine: Learnt) -> None:
         if found is None:
             self.version, self.learnt, self.pending = version, mine, ()
         elif found == self.version:  # nobody else has written: what is known here stays good
@@ -156,7 +166,8 @@ class Shelf:
             writing.add(header_of(after, parameters), entries_of(delta.model))
             return writing.next_version, after
 
-        self._has_become(self.store.write(self.name, work))
+        with self._turn:
+            self._has_become(self.store.write(self.name, work))
 
     def take_away(self, take: Take, parameters: Mapping[str, Any], batch_id: str | None) -> None:
         """Unlearn a batch: a negative delta, if all of it was learnt."""
@@ -175,7 +186,8 @@ class Shelf:
                 writing.add(header_of(after, parameters), entries)
             return writing.next_version, after
 
-        self._has_become(self.store.write(self.name, work))
+        with self._turn:
+            self._has_become(self.store.write(self.name, work))
 
     def _has_become(self, done: tuple[int, Learnt | None] | None) -> None:
         if done is not None:
@@ -236,6 +248,7 @@ def _joined(before: Learnt, delta: Learnt) -> Learnt:
         model=before.model.merged(delta.model),
         evidence=before.evidence + delta.evidence,
         warned=before.warned or delta.warned,
+        roles=delta.roles,
     )
 
 

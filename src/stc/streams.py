@@ -6,6 +6,7 @@ import pickle
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -65,7 +66,8 @@ class Reading:
             if intake.targets is not None:
                 raise ValueError(f"targets={list(intake.targets)} are in the data: give no y")
         if sample_weight is not None:
-            roles = roles._replace(weight=_names("sample_weight", sample_weight)[0])
+            (weight,) = _names("sample_weight", sample_weight, 1)
+            roles = roles._replace(weight=weight)
         if chosen.text is not None:
             roles = roles._replace(text=chosen.text)
         targets = tuple(intake.targets or roles.targets)
@@ -73,7 +75,8 @@ class Reading:
             raise ValueError("name the column that is the target: fit(source, 'class')")
         taken = targets if roles.weight is None else (*targets, roles.weight)
         chosen.require(taken)
-        items = chosen.attributes(taken) if before is None else items_of(chosen, before)
+        known = before is not None and before.model.schema.closed
+        items = items_of(chosen, before) if known and before else chosen.attributes(taken)
         columns = (*items, *(name for name in taken if name not in items))
         return cls(chosen, replace(intake, roles=roles, check_columns=unchecked), columns)
 
@@ -88,23 +91,26 @@ class Reading:
         """What is to be done with all rows."""
         return LearningTask(self.intake, blank, self.columns, max_tuples)
 
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns that are the targets."""
+        return tuple(self.intake.targets or self.intake.roles.targets)
+
     def weights(self, frame: pl.DataFrame) -> NDArray[np.float64]:
         """The weight of each row."""
         name = self.intake.roles.weight
         return np.ones(frame.height) if name is None else frame[name].cast(pl.Float64).to_numpy()
 
 
-def _names(parameter: str, given: Any) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given) if _is_list(given) else ()
-    if not names or not all(isinstance(name, str) for name in names):
+def _names(parameter: str, given: Any, most: int | None = None) -> tuple[str, ...]:
+    several = tuple(given) if isinstance(given, list | tuple) else ()
+    names = (given,) if isinstance(given, str) else several
+    named = bool(names) and all(isinstance(name, str) for name in names)
+    if not named or len(names) > (most or len(names)):
         raise ValueError(
             f"{parameter}: X is a source, so name its column; got {type(given).__name__}"
         )
     return names
-
-
-def _is_list(given: Any) -> bool:
-    return isinstance(given, list | tuple)
 
 
 def items_of(chosen: Chosen, learnt: Learnt) -> tuple[str, ...]:
@@ -128,6 +134,11 @@ def items_of(chosen: Chosen, learnt: Learnt) -> tuple[str, ...]:
             f"{', '.join(map(repr, names))}"
         )
     return tuple(name for name in wanted if name in names)
+
+
+def told(frame: pl.DataFrame, items: tuple[str, ...], learnt: Learnt) -> Any:
+    """The items of a frame, as the model takes them: columns, or one of documents."""
+    return frame[items[0]] if learnt.model.schema.kind == "documents" else frame.select(items)
 
 
 def joined(parts: list[Any]) -> Any:
@@ -208,7 +219,9 @@ class LearningTask:
         cells = [dtype for name, dtype in schema.items() if name != roles.weight]
         scalar = not any(dtype.is_nested() or dtype.is_float() for dtype in cells)
         sets = [subset for subset in model.corpora if subset]
-        if not (plain and scalar and sets and Tally.can(sets)):
+        weighed = roles.weight is None or schema[roles.weight].is_numeric()
+        ours = COUNT in schema or MASS in schema
+        if ours or not (plain and scalar and weighed and sets and Tally.can(sets)):
             return None
         groups = model.dimensions.attributes or (tuple(items),)
         dimensions = tuple(groups[subset[0]] for subset in sets)
@@ -225,6 +238,8 @@ class LearningTask:
         tally.like(batch.observed, batch.target.column)  # the first ones are numbered first
         for (number, name), unsorted in groups.columns.items():
             found = unsorted.sort(name)
+            if not found.height:
+                continue
             observed = encode(found.select(name), missing=model.schema.missing)
             column, target = observed.columns[0], self._target(found)
             # A database may tell apart what is one category, such as 1 and 1.0.
@@ -264,19 +279,16 @@ def _counts(found: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.int64]
     return mass, found[COUNT].cast(pl.Int64).to_numpy()
 
 
-class placed:  # noqa: N801 - used as a function
+@contextmanager
+def placed(start: int, rows: int) -> Iterator[None]:
     """Say in an error which rows of the data it is about."""
-
-    def __init__(self, start: int, rows: int) -> None:
-        self.start, self.rows = start, rows
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if self.start and isinstance(error, (ValueError, TypeError)):
-            stop = self.start + self.rows - 1
-            raise type(error)(f"rows {self.start} to {stop} of the data: {error}") from error
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if not start:
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"rows {start} to {start + rows - 1} of the data: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -313,11 +325,12 @@ class AnsweringTask:
         first = chosen.source.head((*items, *carried), 1)
         if not first.height:
             raise ValueError("the source has no rows: there is nothing to predict")
-        answers = answer(predictor, first.select(items))
+        answers = answer(predictor, told(first, items, predictor._learnt))
         twice = [name for name in answers.columns if name in carried]
         if twice:
             raise ValueError(f"the data has a column {twice[0]!r}, as the answer would: rename it")
-        schema = pl.Schema({**first.select(carried).schema, **answers.schema})
+        kinds = chosen.source.kinds(carried) if carried else pl.Schema()
+        schema = pl.Schema({**kinds, **answers.schema})
         return cls(predictor, answer, items, carried, schema)
 
     @property
@@ -327,20 +340,16 @@ class AnsweringTask:
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The answers for some items, a row for each."""
-        answers = self.answer(self.predictor, frame.select(self.items))
+        answers = self.answer(self.predictor, told(frame, self.items, self.predictor._learnt))
         both = frame.select(self.carried).hstack(answers) if self.carried else answers
         return both.cast(cast(Any, dict(self.schema)))
 
     def __reduce__(self) -> Any:
         own = (self.answer, self.items, self.carried, self.schema, self.token)
-        return _unpickled, (_pickled(self.token, self.predictor), *own)
+        return _unpickled, (pickle.dumps(self.predictor, protocol=5), *own)
 
 
 _kept: OrderedDict[str, Any] = OrderedDict()
-
-
-def _pickled(token: str, predictor: Any) -> bytes:
-    return pickle.dumps(predictor, protocol=5)
 
 
 def _unpickled(
@@ -367,22 +376,24 @@ def _label_columns(predictor: Any, answers: Any) -> list[pl.Series]:
     if form.kind == "joint":
         names = [f"predicted_{name}" for name in form.target_names]
         dtypes = [own.dtype for own in predictor.classes_]
-        columns = [answers[:, place].tolist() for place in range(len(names))]
+        columns = [answers[:, place] for place in range(len(names))]
         return [_labels(*own) for own in zip(names, columns, dtypes, strict=True)]
     if form.kind == "indicator":
         names = [f"predicted_{label}" for label in predictor.classes_]
         return [pl.Series(name, answers[:, k]) for k, name in enumerate(names)]
     if form.kind == "sets":
         lists = [sorted(own) for own in answers]
-        inner = _labels("", predictor.classes_.tolist(), predictor.classes_.dtype).dtype
+        inner = _labels("", predictor.classes_, predictor.classes_.dtype).dtype
         return [pl.Series("prediction", lists, dtype=pl.List(inner))]
-    return [_labels("prediction", answers.tolist(), answers.dtype)]
+    return [_labels("prediction", answers, answers.dtype)]
 
 
-def _labels(name: str, labels: list[Any], dtype: np.dtype[Any]) -> pl.Series:
-    if dtype.kind == "M":
-        return pl.Series(name, np.array(labels, dtype="M8[us]"))
-    return pl.Series(name, labels, strict=False)
+def _labels(name: str, labels: NDArray[Any], dtype: np.dtype[Any]) -> pl.Series:
+    if dtype.kind not in "mM":
+        return pl.Series(name, labels.tolist(), strict=False)
+    # In the finest unit that both NumPy and polars have, but days stay days.
+    times = pl.Series(name, labels.astype(dtype).astype(f"{dtype.kind}8[us]"))
+    return times.cast(pl.Date) if dtype.str[1:] == "M8[D]" else times
 
 
 def probabilities(predictor: Any, items: pl.DataFrame) -> pl.DataFrame:

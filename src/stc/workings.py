@@ -6,6 +6,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -80,6 +81,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
 
     _learnt: Learnt
     _shelf: Shelf
+    _taken_over: dict[str, Any]
     _cascades: dict[tuple[Any, ...], Cascade]
 
     # --- the model ------------------------------------------------------------------------------
@@ -114,7 +116,8 @@ class Workings(BaseEstimator):  # type: ignore[misc]
                 )
             if homeless:
                 shelf.replace(self._learnt, self._parameters())
-            self._take_over(shelf.stored_parameters())
+            if moving:  # what is to be replaced has no say
+                self._take_over(shelf.stored_parameters())
             self._shelf = shelf
         return shelf
 
@@ -124,6 +127,10 @@ class Workings(BaseEstimator):  # type: ignore[misc]
             name: parameter.default
             for name, parameter in inspect.signature(type(self).__init__).parameters.items()
         }
+        for name, value in self.__dict__.pop("_taken_over", {}).items():
+            if getattr(self, name) is value:  # of another model of the store
+                setattr(self, name, defaults[name])
+        self._taken_over = {}
         for name, value in parameters.items():
             own = getattr(self, name, None)
             if name == "tokenizer" and value is not None and own is None:
@@ -133,6 +140,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
                 )
             if name != "tokenizer" and (own is defaults[name] or _same(own, defaults[name])):
                 setattr(self, name, value)
+                self._taken_over[name] = value
 
     def _parameters(self) -> dict[str, Any]:
         """The parameters that a store keeps."""
@@ -243,23 +251,27 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         predictor = self._in_memory()
         items = streams.items_of(chosen, predictor._learnt)
         if to is None and chosen.source.arrays:
-            parts = [getattr(predictor, method)(own) for own in chosen.source.frames(items)]
-            return streams.joined(parts)
+            frames = chosen.source.frames(items)
+            told = (streams.told(own, items, predictor._learnt) for own in frames)
+            return streams.joined([getattr(predictor, method)(own) for own in told])
         return chosen.source.answer(streams.AnsweringTask.of(predictor, answer, chosen, items), to)
 
     def _scored(self, chosen: Chosen, y: Any, sample_weight: Any) -> float:
         """The accuracy on a source."""
-        predictor = self._in_memory()
+        predictor = self._in_memory().set_params(targets=None)
         reading = self._reading(chosen, y, sample_weight, self._learnt)
+        items, targets = streams.items_of(chosen, self._learnt), reading.targets
         right = total = 0.0
         for frame in chosen.source.frames(reading.columns):
             own = reading.weights(frame)
             weight = float(own.sum())
-            right += weight * predictor.score(frame, y, own) if weight else 0.0
+            truth = frame[targets[0]] if len(targets) == 1 else frame.select(targets)
+            told = streams.told(frame, items, predictor._learnt)
+            right += weight * predictor.score(told, truth, own) if weight else 0.0
             total += weight
         return right / total if total else float("nan")
 
-    def _gathered(self, chosen: Chosen) -> pl.DataFrame:
+    def _gathered(self, chosen: Chosen) -> Any:
         """The items of a source, to be explained in memory."""
         items = streams.items_of(chosen, self._learnt)
         found = chosen.source.head(items, MOST + 1)
@@ -267,7 +279,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"the source has more than {MOST:,} items, too many to explain at once: give a part"
             )
-        return found
+        return streams.told(found, items, self._learnt)
 
     def _hyper(self) -> Hyper:
         return Hyper(self.power, self.balance, self.entropy)
@@ -444,9 +456,30 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         state: dict[str, Any] = super().__getstate__()
         if state.get("store") is not None:  # the model is there; and a pickle holds no password
             state["store"] = shown_url(state["store"])
-            for name in ("_shelf", "_learnt", "_cascades"):
+            for name in ("_shelf", "_learnt", "_cascades", "_taken_over"):
                 state.pop(name, None)
         return {**state, "_cascades": {}} if "_cascades" in state else state
+
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy within the process, which may know the password."""
+        state = {
+            k: v if k == "_learnt" else deepcopy(v, memo) for k, v in self.__getstate__().items()
+        }
+        copied = type(self).__new__(type(self))
+        copied.__setstate__({**state, "store": self.store})
+        return copied
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone learns in memory: folds of a cross-validation must not replace what is stored."""
+        copied: Self = BaseEstimator.__sklearn_clone__(self)
+        copied.store = None
+        return copied
+
+    def _get_params_html(self, *given: Any, **options: Any) -> Any:
+        return BaseEstimator._get_params_html(self._shown(), *given, **options)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return str(BaseEstimator.__repr__(self._shown(), N_CHAR_MAX))
@@ -460,7 +493,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
             return self
         shown: Self = clone(self, safe=False)
         shown.store = shown_url(self.store)
-        return shown
+        return shown  # it has learnt nothing, so that showing it asks no server
 
     def __sklearn_is_fitted__(self) -> bool:
         if self.store is not None:

@@ -33,8 +33,8 @@ def split_targets(X: Any, names: Sequence[str], *, needed: bool) -> tuple[Any, d
     if not needed:
         return X, {}
     raise ValueError(
-        f"targets={list(names)} are taken out of a frame or records; X is a {type(X).__name__}: "
-        "give y instead"
+        f"{', '.join(map(repr, names))} is to be a column of X, a frame or records; X is a "
+        f"{type(X).__name__}: give one of those, or the labels themselves"
     )
 
 
@@ -56,7 +56,7 @@ def _split_frame(frame: Any, names: Sequence[str], needed: bool) -> tuple[Any, d
     absent = [name for name in names if name not in frame.columns]
     if absent and needed:
         raise ValueError(
-            f"X has no column {absent[0]!r} to be the target; it has "
+            f"X has no column {absent[0]!r} to be the target or the weight; it has "
             f"{', '.join(map(repr, frame.columns))}"
         )
     there = [name for name in names if name in frame.columns]

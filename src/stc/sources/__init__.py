@@ -117,8 +117,14 @@ def source(
             f"{type(data).__name__} is no source; give a path, a LazyFrame, a relation of DuckDB, "
             "a Dask or Spark DataFrame, or an engine with a table"
         )
-    chosen = None if columns is None else tuple(columns)
-    return Chosen(found, chosen, tuple(ignore), text)
+    if columns is not None and (text is not None or not columns):
+        raise ValueError("columns: name at least one, and not together with text")
+    chosen = None if columns is None else _tuple(columns)
+    return Chosen(found, chosen, _tuple(ignore), text)
+
+
+def _tuple(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def source_of(X: Any) -> Chosen | None:

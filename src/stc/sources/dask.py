@@ -23,7 +23,7 @@ from stc.sources.pieces import (
     shared_out,
     write_part,
 )
-from stc.sources.protocol import BATCH, Answering, Learning
+from stc.sources.protocol import BATCH, Answering, Learning, kinds_of
 
 # Cells of pandas objects that are texts, or several values.
 _TYPED = {str, list, tuple, np.ndarray, type(None)}
@@ -71,6 +71,10 @@ class DaskSource:
             found.append(polars_of(first.compute()))
         filled = [frame for frame in found if frame.height]
         return pl.concat(filled, how="vertical_relaxed") if filled else found[0]
+
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """The types of columns that are carried along as they are."""
+        return kinds_of(self.head(columns, 1))
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows: one partition after the other comes to this process."""

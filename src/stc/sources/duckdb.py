@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import polars as pl
 
@@ -13,12 +16,14 @@ from stc._optional import optional
 from stc._progress import Progress
 from stc.model import Model
 from stc.sources.groups import grouped
-from stc.sources.protocol import BATCH, FEW, Answering, Learning
+from stc.sources.protocol import BATCH, FEW, Answering, Learning, kinds_of
 from stc.sources.scan import ENDINGS
 from stc.sources.writing import write_frames
 
-# What a query calls the relation.
-_ITEMS = "stc_items"
+
+def _fresh() -> str:
+    """A name for a relation in a query, which no table of the user has."""
+    return f"stc_{uuid4().hex}"
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,10 @@ class DuckDBSource:
         assert isinstance(found, pl.DataFrame)
         return found
 
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """The types of columns that are carried along as they are."""
+        return kinds_of(self.head(columns, FEW))
+
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows, a batch at a time."""
         with Progress("reading") as progress:
@@ -63,17 +72,18 @@ class DuckDBSource:
         plan = task.plan(first.schema)
         if plan is not None:
             alchemy = optional("sqlalchemy", "duckdb", "counting in DuckDB")
-            table = alchemy.table(_ITEMS, *map(alchemy.column, self.names))
-            groups = grouped(table, plan, self._run)
+            table = alchemy.table(_fresh(), *map(alchemy.column, self.names))
+            groups = grouped(table, plan, partial(self._run, table.name))
             if groups is not None:
                 return task.of_groups(groups, first)
         return task(self.frames(task.columns))
 
-    def _run(self, query: Any) -> pl.DataFrame:
-        """The answer to a query on the relation, whose SQL is that of PostgreSQL."""
+    def _run(self, name: str, query: Any) -> pl.DataFrame:
+        """The answer to a query on the relation under a name; its SQL is that of PostgreSQL."""
         dialect = optional("sqlalchemy.dialects.postgresql", "duckdb", "counting in DuckDB")
-        text = str(query.compile(dialect=dialect.dialect()))
-        found = pl.from_arrow(self.relation.query(_ITEMS, text).to_arrow_table())
+        # Named parameters, of which there are none: other styles write a percent sign twice.
+        text = str(query.compile(dialect=dialect.dialect(paramstyle="named")))
+        found = pl.from_arrow(self.relation.query(name, text).to_arrow_table())
         assert isinstance(found, pl.DataFrame)
         return found
 
@@ -83,12 +93,14 @@ class DuckDBSource:
         if to is not None and Path(str(to)).suffix.lower() in ENDINGS:
             return write_frames(frames, task.schema, to)
         # A relation has one connection, and a result that is still streaming ends with the next
-        # query on it: the answers, which are small beside the items, are gathered first.
-        answers = pl.concat([task.schema.to_frame(), *frames]).to_arrow()  # noqa: F841
-        related = self.relation.query(_ITEMS, "SELECT * FROM answers")
-        if to is None:
-            return related
-        related.create(str(to))
+        # query on it: the answers wait in a file until all are there.
+        with TemporaryDirectory(prefix="stc-") as folder:
+            path = write_frames(frames, task.schema, f"{folder}/answers.parquet")
+            text = str(path).replace("'", "''")
+            related = self.relation.query(_fresh(), f"SELECT * FROM read_parquet('{text}')")
+            if to is None:
+                return related.materialize()
+            related.create(str(to))
         return to
 
     def _picked(self, columns: Sequence[str]) -> Any:

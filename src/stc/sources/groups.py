@@ -6,6 +6,7 @@ as they are; what they are called, and everything that is computed, is the kerne
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import polars as pl
 
 from stc._optional import optional
 
-# The columns of a group, which no column of the data can be called: they are told by place.
+# The columns of a group; data with columns of these names is not counted so.
 COUNT, MASS = "stc_count", "stc_mass"
 
 Run = Callable[[Any], pl.DataFrame]
@@ -87,13 +88,15 @@ def _totals(
     names = [*attributes, *plan.targets, *([] if plan.weight is None else [plan.weight])]
     asked = [alchemy.func.count(table.c[name]).label(f"n{k}") for k, name in enumerate(names)]
     if plan.weight is not None:
-        asked.append(alchemy.func.min(table.c[plan.weight]).label("least"))
+        weight = table.c[plan.weight]
+        asked += [alchemy.func.min(weight).label("least"), alchemy.func.max(weight).label("most")]
     found = run(alchemy.select(alchemy.func.count().label("rows"), *asked))
     rows, *counts = found.row(0)
     needed = counts[len(attributes) : len(names)]
     if any(count < rows for count in needed):
         return None
-    if plan.weight is not None and rows and not counts[-1] >= 0:
+    # Not a number is greater than any.
+    if plan.weight is not None and rows and not 0 <= counts[-2] <= counts[-1] < math.inf:
         return None
     return {name: counts[k] < rows for k, name in enumerate(attributes)}
 

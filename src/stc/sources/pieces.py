@@ -180,6 +180,10 @@ class Files:
                 break
         return pl.concat(found, how="vertical_relaxed") if found else self._none(columns)
 
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """The types of columns that are carried along as they are."""
+        return self._none(columns).schema
+
     def _none(self, columns: Sequence[str]) -> pl.DataFrame:
         return pl.scan_parquet(self._pieces[0].path, glob=False).select(columns).head(0).collect()
 

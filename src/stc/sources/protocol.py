@@ -68,6 +68,9 @@ class Source(Protocol):
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """The first rows."""
 
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """The types of columns that are carried along as they are."""
+
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows, a batch at a time; no batch is empty."""
 
@@ -76,3 +79,10 @@ class Source(Protocol):
 
     def answer(self, task: Answering, to: Any) -> Any:
         """The answers for all the data, in kind; or written where `to` says."""
+
+
+def kinds_of(few: pl.DataFrame) -> pl.Schema:
+    """The types of columns as a few rows tell them; what has no value yet may become a text."""
+    return pl.Schema(
+        {name: pl.String() if dtype == pl.Null else dtype for name, dtype in few.schema.items()}
+    )

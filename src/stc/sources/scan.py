@@ -47,13 +47,27 @@ class Scan:
     arrays: ClassVar[bool] = True
 
     @cached_property
+    def schema(self) -> pl.Schema:
+        """All columns of the data, those of the first file."""
+        return (self.files or (self.lazy,))[0].collect_schema()
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of all columns of the data."""
-        return tuple(self.lazy.collect_schema().names())
+        return tuple(self.schema.names())
 
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """The first rows."""
-        return self._told(self.lazy.select(columns).head(rows).collect(engine="streaming"))
+        found: list[pl.DataFrame] = []
+        for file in self.files or (self.lazy,):
+            left = rows - sum(frame.height for frame in found)
+            if left > 0:
+                found.append(file.select(columns).head(left).collect(engine="streaming"))
+        return self._told(pl.concat(found, how="vertical_relaxed"))
+
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """The types of columns that are carried along as they are."""
+        return pl.Schema({name: self.schema[name] for name in columns})
 
     def frames(self, columns: Sequence[str], raw: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
         """All rows, a batch at a time; of the columns in `raw` as they stand in the file."""
@@ -111,8 +125,8 @@ def _parts(file: pl.LazyFrame, first: int) -> Iterator[pl.DataFrame]:
 
 def scan_files(path: str | Path) -> Scan:
     """The files that a path or a glob names."""
-    found = glob.glob(str(path), recursive=True) if glob.has_magic(str(path)) else [str(path)]
-    paths = sorted(found)
+    pattern = glob.has_magic(str(path)) and not Path(path).exists()
+    paths = sorted(glob.glob(str(path), recursive=True)) if pattern else [str(path)]
     if not paths:
         raise FileNotFoundError(f"no file matches {str(path)!r}")
     ending = _ending(paths[0])

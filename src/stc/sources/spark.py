@@ -26,7 +26,7 @@ from stc.sources.pieces import (
     places_of,
     shared_out,
 )
-from stc.sources.protocol import BATCH, Answering, Learning
+from stc.sources.protocol import BATCH, Answering, Learning, kinds_of
 
 # What a worker learnt: a model, nothing, or why it could not. An error that is a value is not
 # tried again three times, and reaches the caller as it is.
@@ -137,6 +137,10 @@ class SparkSource:
         """The first rows."""
         table = self._read(columns).limit(rows).toArrow()
         return _polars_of(table, columns)
+
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """The types of columns that are carried along as they are."""
+        return kinds_of(self.head(columns, 1))
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows: one partition after the other comes to this process."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ import polars as pl
 from stc._optional import optional
 from stc._progress import Progress
 from stc.model import Model
-from stc.sources.protocol import BATCH, Answering, Learning
+from stc.sources.protocol import BATCH, FEW, Answering, Learning, kinds_of
 from stc.sources.scan import ENDINGS
 from stc.sources.writing import write_frames
 from stc.values import canonical
@@ -75,6 +77,13 @@ class SQLSource:
         """The first rows."""
         parts = list(self._fetched(self._select(columns).limit(rows)))
         return pl.concat(parts, how="vertical_relaxed") if parts else _no_rows(columns)
+
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """The types of columns that are carried along: as declared, or as some rows tell."""
+        declared = {name: _kind(self.selected.c[name].type) for name in columns}
+        untold = [name for name, kind in declared.items() if kind is None]
+        found = kinds_of(self.head(untold, FEW)) if untold else pl.Schema()
+        return pl.Schema({name: kind or found[name] for name, kind in declared.items()})
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """All rows, a batch at a time."""
@@ -204,6 +213,23 @@ def _series(name: str, cells: Sequence[Any]) -> pl.Series:
         return pl.Series(name, cells, strict=True)
     except TypeError:
         return pl.Series(name, [canonical(cell) for cell in cells], dtype=pl.String)
+
+
+def _kind(declared: Any) -> pl.DataType | None:
+    """What a type of SQLAlchemy is to polars; None if it does not say."""
+    known: dict[type, pl.DataType] = {
+        int: pl.Int64(),
+        float: pl.Float64(),
+        decimal.Decimal: pl.Float64(),
+        bool: pl.Boolean(),
+        datetime.date: pl.Date(),
+        datetime.datetime: pl.Datetime("us"),
+    }
+    try:
+        told = declared.python_type
+        return None if told is object else known.get(told, pl.String())
+    except NotImplementedError:
+        return None
 
 
 def _no_rows(columns: Sequence[str]) -> pl.DataFrame:

@@ -15,6 +15,14 @@ def write_frames(frames: Iterable[pl.DataFrame], schema: pl.Schema, to: Any) -> 
     """Write frames of one schema to a file whose ending tells its format."""
     path = Path(to)
     sink = _sink(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"to={str(path)!r}: there is no folder {str(path.parent)!r}")
+    nested = [name for name, dtype in schema.items() if dtype.is_nested()]
+    if nested and path.suffix.lower() in (".csv", ".tsv"):
+        raise ValueError(
+            f"to={str(path)!r}: column {nested[0]!r} holds several values a cell, which a "
+            f"{path.suffix} cannot: write .parquet or .jsonl"
+        )
 
     def rows(
         columns: list[str] | None, predicate: Any, n_rows: int | None, size: int | None

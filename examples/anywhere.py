@@ -1,0 +1,39 @@
+"""Anywhere: the same ten lines, wherever the model lives and wherever the data is.
+
+The places here need no server; anywhere_servers.py goes on to Dask, Spark and PostgreSQL.
+"""
+
+from tempfile import TemporaryDirectory
+
+import duckdb
+
+import stc
+
+
+def tour(data, store, to):
+    model = stc.SparseTensorClassifier(store=store, name="zoo").fit(data, "class")
+    for _ in range(2):  # a batch that comes twice counts once
+        model.partial_fit(data, "class", batch_id="monday")
+    model.unlearn(data, "class", batch_id="monday")
+    model.predict(data, to=f"{to}-classes.parquet")
+    model.predict_proba(data, to=f"{to}-probabilities.parquet")
+    model.coverage(data, to=f"{to}-coverage.parquet")
+    why = model.explain([{"milk": 1, "eggs": 1, "legs": 4}])
+    return f"{model.class_mass_.sum():.0f} animals, {model.score(data, 'class'):.2f} right; {why}"
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as at:
+        zoo = stc.load_zoo()[0].with_columns(stc.load_zoo()[1].alias("class"))
+        for name, part in {"zoo": zoo, "part1": zoo[:50], "part2": zoo[50:]}.items():
+            part.write_parquet(f"{at}/{name}.parquet")
+        zoo.write_csv(f"{at}/zoo.csv")
+        zoo.write_database("zoo", f"sqlite:///{at}/zoo.db")
+        engines = duckdb.read_csv(f"{at}/zoo.csv"), stc.source(f"sqlite:///{at}/zoo.db", "zoo")
+        sources = f"{at}/zoo.parquet", f"{at}/part*.parquet", f"{at}/zoo.csv", *engines
+        stores = None, f"sqlite:///{at}/models.db", f"duckdb:///{at}/models.duckdb"
+        said = [tour(data, store, f"{at}/answers") for store in stores for data in sources]
+        print(f"{len(said)} x", *set(said))  # all say the same
+
+# prints:
+# 15 x 101 animals, 0.99 right; Mammal, 0.83: because milk=1 (74 %), legs=4 (25 %), eggs=1 (1 %)
