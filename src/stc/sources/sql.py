@@ -218,6 +218,7 @@ def _series(name: str, cells: Sequence[Any]) -> pl.Series:
 def _kind(declared: Any) -> pl.DataType | None:
     """What a type of SQLAlchemy is to polars; None if it does not say."""
     known: dict[type, pl.DataType] = {
+        str: pl.String(),
         int: pl.Int64(),
         float: pl.Float64(),
         decimal.Decimal: pl.Float64(),
@@ -226,8 +227,7 @@ def _kind(declared: Any) -> pl.DataType | None:
         datetime.datetime: pl.Datetime("us"),
     }
     try:
-        told = declared.python_type
-        return None if told is object else known.get(told, pl.String())
+        return known.get(declared.python_type)
     except NotImplementedError:
         return None
 
