@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -533,3 +535,12 @@ class SourceBehaviour:
             place.answer(model.predict, place.put(frame.drop("legs")))
         with pytest.raises(ValueError, match="theta"):
             model.predict(place.put(frame), theta=np.zeros(4))
+
+
+def two_files(frame: pl.DataFrame, folder: Path) -> Path:
+    """A new folder in this one, with the rows in two files."""
+    own = Path(mkdtemp(dir=folder))
+    half = frame.height // 2
+    frame[:half].write_parquet(own / "a.parquet")
+    frame[half:].write_parquet(own / "b.parquet")
+    return own

@@ -20,6 +20,7 @@ from conformance import (
     SourceConformance,
     StoreBehaviour,
     StoreConformance,
+    two_files,
 )
 from stc.stores import open_store
 
@@ -62,15 +63,9 @@ def _file(folder: Path, ending: str) -> Place:
 
 def _files(folder: Path) -> Place:
     """Two files by a glob."""
-    numbers = count()
 
     def put(frame: pl.DataFrame) -> str:
-        own = folder / str(next(numbers))
-        own.mkdir()
-        half = frame.height // 2
-        frame[:half].write_parquet(own / "a.parquet")
-        frame[half:].write_parquet(own / "b.parquet")
-        return f"{own}/*.parquet"
+        return f"{two_files(frame, folder)}/*.parquet"
 
     return Place(put, pl.read_parquet)
 

@@ -21,6 +21,7 @@ from conformance import (
     SourceConformance,
     StoreBehaviour,
     StoreConformance,
+    two_files,
 )
 from servers.postgresql import Server
 from stc.stores import open_store
@@ -58,14 +59,9 @@ def _postgresql(url: str) -> Place:
 
 
 def _dask(folder: Path) -> Place:
-    numbers = count()
 
     def put(frame: pl.DataFrame) -> Any:
-        own = folder / str(next(numbers))
-        own.mkdir()
-        half = frame.height // 2
-        frame[:half].write_parquet(own / "a.parquet")
-        frame[half:].write_parquet(own / "b.parquet")
+        own = two_files(frame, folder)
         with dask.config.set({"dataframe.convert-string": False}):
             return dd.read_parquet(own, dtype_backend="pyarrow")
 
@@ -85,14 +81,9 @@ def _spark(spark: Any, folder: Path) -> Place:
 
 def _clustered(on: Any, folder: Path) -> Place:
     """Files that the workers read themselves; answers are files, too."""
-    numbers = count()
 
     def put(frame: pl.DataFrame) -> Any:
-        own = folder / str(next(numbers))
-        own.mkdir()
-        half = frame.height // 2
-        frame[:half].write_parquet(own / "a.parquet")
-        frame[half:].write_parquet(own / "b.parquet")
+        own = two_files(frame, folder)
         return stc.source(f"{own}/*.parquet", on=on)
 
     return Place(put, lambda path: pl.read_parquet(f"{path}/*.parquet"), to=folder / "answers")

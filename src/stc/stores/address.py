@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -55,3 +56,12 @@ def file_of(url: str) -> str:
 def options_of(url: str) -> dict[str, str]:
     """Options of an address: what stands after the question mark."""
     return dict(parse_qsl(urlsplit(url.replace("#", "%23")).query))
+
+
+def identity_of(file: str) -> tuple[int, int] | None:
+    """Which file has a name now: another one, if it was replaced; None if there is none."""
+    try:
+        found = os.stat(file)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from stc.stores.address import MEMORY, file_of, options_of
+from stc.stores.address import MEMORY, file_of, identity_of, options_of
 from stc.stores.kept import PATIENCE, KeptStore
 from stc.stores.protocol import StoreError
 from stc.stores.transaction import Row
@@ -127,7 +127,7 @@ class DuckdbStore(KeptStore):
     def _begin(self) -> DuckdbSession:
         with self._opening, self.guarded():
             self._check_process()
-            if self._connection is not None and self._identity != _identity(self._file):
+            if self._connection is not None and self._identity != identity_of(self._file):
                 # What is written to a file that was removed meanwhile would be lost.
                 self._close()
             if self._connection is None:
@@ -140,7 +140,7 @@ class DuckdbStore(KeptStore):
         if fixed:
             options["access_mode"] = "read_only"
         connection = duckdb.connect(self._file, config=options)
-        self._identity = _identity(self._file)
+        self._identity = identity_of(self._file)
         _holders[self._file] = os.getpid()
         return connection
 
@@ -310,11 +310,3 @@ class DuckdbSession:
 
     def _column(self, query: str, **values: Any) -> list[Any]:
         return [row[0] for row in self.execute(query, **values)]
-
-
-def _identity(file: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(file)
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino

@@ -23,7 +23,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from stc.stores.address import MEMORY, file_of
+from stc.stores.address import MEMORY, file_of, identity_of
 from stc.stores.kept import PATIENCE
 from stc.stores.protocol import StoreError
 from stc.stores.sql import Conflict, SqlSession, SqlStore, resolved
@@ -76,12 +76,12 @@ class SqliteStore(SqlStore):
         return engine
 
     def _put_back(self, _connection: object, record: ConnectionPoolEntry) -> None:
-        record.info["stc_file"] = _identity(self._file)
+        record.info["stc_file"] = identity_of(self._file)
 
     def _take_out(self, _connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
         # What is written to a file that was removed or replaced meanwhile would be lost.
         known = record.info.get("stc_file", _NEW)
-        if known is not _NEW and (known is None or known != _identity(self._file)):
+        if known is not _NEW and (known is None or known != identity_of(self._file)):
             raise DisconnectionError
 
     def options(self, writing: bool) -> dict[str, Any]:
@@ -134,11 +134,3 @@ def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("PRAGMA journal_mode = WAL")
         connection.info["stc_journal"] = True
     connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _identity(file: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(file)
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
