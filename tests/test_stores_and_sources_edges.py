@@ -511,12 +511,14 @@ def test_fitting_anew_has_its_own_parameters(url: str) -> None:
 
 
 def test_a_model_moves_to_a_store(url: str) -> None:
-    model = SparseTensorClassifier(power=0.3).fit(ITEMS, FRAME["class"])
+    model = SparseTensorClassifier(power=0.3)
+    model.partial_fit(ITEMS, FRAME["class"], batch_id="1")
     expected = model.predict_proba(ITEMS)
     model.set_params(store=url, name="moved")
     np.testing.assert_array_equal(model.predict_proba(ITEMS), expected)
     opened = SparseTensorClassifier(store=url, name="moved")
     np.testing.assert_allclose(opened.predict_proba(ITEMS), expected, atol=1e-12)
+    assert opened.partial_fit(ITEMS, FRAME["class"], batch_id="1").class_mass_.sum() == 4
     other = SparseTensorClassifier().fit(ITEMS[:1], FRAME["class"][:1])
     with pytest.raises(ValueError, match="already"):
         other.set_params(store=url, name="moved").predict(ITEMS)

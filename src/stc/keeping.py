@@ -82,12 +82,14 @@ class Shelf:
             self.learnt = restored(_sorted(archive))
 
     def replace(self, learnt: Learnt, parameters: Mapping[str, Any]) -> None:
-        """Put another model there; no batch has been learnt before it."""
+        """Put another model there, with the batches that it has learnt and no others."""
         archive = archived(learnt, parameters)
 
         def work(writing: Writing) -> int:
             writing.forget()
             writing.replace(archive)
+            for batch_id in sorted(learnt.batches):
+                writing.note(batch_id)
             return writing.next_version
 
         with self._turn:
@@ -135,12 +137,9 @@ class Shelf:
         def work(writing: Writing) -> tuple[int | None, int, Learnt] | None:
             if not _is_new(writing, batch_id):
                 return None
-            mine = delta
-            if _basis(writing.header) != _basis(header):
-                mine = learn(_nothing_of(writing.header))
-            after = mine
-            if writing.header is not None:
-                after = _joined(_bare(writing.header), _without_entries(mine))
+            now = writing.header
+            mine = delta if _basis(now) == _basis(header) else learn(_nothing_of(now))
+            after = mine if now is None else _joined(_bare(now), _without_entries(mine))
             writing.add(header_of(after, parameters), entries_of(mine.model))
             return writing.version, writing.next_version, mine
 
