@@ -22,6 +22,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.utils import estimator_html_repr
 
 import stc
 from conformance import assert_same, corpus
@@ -408,6 +409,16 @@ def test_a_copy_is_the_same_stored_model(url: str, how: str) -> None:
     other = ways[how](model).partial_fit(ITEMS, FRAME["class"])
     assert other.class_mass_.sum() == model.class_mass_.sum() == 8
     assert other.power == 0.3
+
+
+def test_a_model_can_be_shown_without_its_server() -> None:
+    model = SparseTensorClassifier(store="postgresql://ada:s3cret@localhost:1/zoo")
+    for shown in (model._repr_html_(), estimator_html_repr(model), repr(model)):
+        assert "postgresql://ada@localhost:1/zoo" in shown
+        assert "s3cret" not in shown
+    # What `make test` installs has no driver for PostgreSQL.
+    with pytest.raises((StoreError, ImportError), match=r"cannot be reached|needs psycopg"):
+        model.predict([["a"]])
 
 
 def test_no_password_is_shown() -> None:

@@ -6,6 +6,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -30,7 +31,7 @@ from stc.phases import PhaseLearner, with_phases
 from stc.policy import Cascade, Hyper, Policy, read_policy
 from stc.schema import KINDS, Schema
 from stc.sources import BATCH, FEW, MOST, Chosen, source_of
-from stc.stores import shown_url
+from stc.stores import StoreError, shown_url
 from stc.tensor import Dimensions
 
 
@@ -88,13 +89,22 @@ class Workings(BaseEstimator):  # type: ignore[misc]
 
     def _known(self) -> Model:
         """The model, or an AttributeError, which is how scikit-learn asks what is fitted."""
-        if not self.__sklearn_is_fitted__():
+        self._refresh()
+        if not hasattr(self, "_learnt"):
             raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
         return self._learnt.model
 
     def _fitted_model(self) -> Model:
+        self._refresh()
         check_is_fitted(self)
         return self._learnt.model
+
+    def _refresh(self) -> None:
+        """Be what the model in the store is now."""
+        if self.store is not None:
+            learnt = self._kept().current()
+            if learnt is not self.__dict__.get("_learnt"):
+                self._become(learnt)
 
     # --- where the model lives ------------------------------------------------------------
 
@@ -496,10 +506,9 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         return shown  # it has learnt nothing, so that showing it asks no server
 
     def __sklearn_is_fitted__(self) -> bool:
-        if self.store is not None:
-            learnt = self._kept().current()
-            if learnt is not self.__dict__.get("_learnt"):
-                self._become(learnt)
+        # A model is also asked by what shows it, where an absent server is no reason to fail.
+        with suppress(StoreError, ImportError):
+            self._refresh()
         return hasattr(self, "_learnt")
 
 
