@@ -18,6 +18,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -686,3 +687,18 @@ def test_only_items_in_memory_will_do(tmp_path: Path) -> None:
             method(path)
     with pytest.raises(ValueError, match="items in memory"):
         stc.SparseTensorClassifierCV().fit(path, "class")
+
+
+def test_gaps_of_sources_that_are_not_in_the_settings(tmp_path: Path) -> None:
+    """Each of these fails when its gap closes; docs/scale.md lists them."""
+    path = tmp_path / "x.parquet"
+    soft = [{"p": 0.5, "q": 0.5}, {"p": 1.0, "q": 0.0}]
+    frame = pl.DataFrame({"a": ["x", "y"], "l": [0, 1], "m": [1, 1], "soft": soft})
+    frame.write_parquet(path)
+    with pytest.raises(ValueError, match="1d array"):
+        SparseTensorClassifier().fit(stc.source(path, columns=["a"]), "soft")
+    model = SparseTensorClassifier().fit(stc.source(path, columns=["a"]), ["l", "m"])
+    assert len(model.classes_) == 2  # two targets, and not one indicator of two labels
+    counts = SparseTensorClassifier().fit(sparse.csr_array([[1, 0], [0, 1]]), ["p", "q"])
+    with pytest.raises(ValueError, match="sparse matrix"):
+        counts.predict(path)
