@@ -121,24 +121,24 @@ def of_dask(repeats: int) -> list[Result]:
     """Measure a Dask cluster: on paths, and on a DataFrame."""
     import dask.dataframe as dd
 
-    dask_cluster = helper("dask_cluster").dask_cluster
-    path = files(2 * MILLION)
-    with dask_cluster(workers=2) as client:
-        on_paths = stc.source(path, on=client)
-        results = compared("Dask, paths", on_paths, repeats, (3.0, 1.2), folder=True)
-        frame = dd.read_parquet(Path(path).parent)
-        return results + compared("Dask DataFrame", frame, repeats, (None, None), folder=True)
+    with helper("dask_cluster").dask_cluster(workers=2) as client:
+        return of_cluster("Dask", client, dd.read_parquet, repeats, (3.0, 1.2))
 
 
 def of_spark(repeats: int) -> list[Result]:
     """Measure a Spark cluster: on paths, and on a DataFrame."""
-    spark_cluster = helper("spark_cluster").spark_cluster
+    with helper("spark_cluster").spark_cluster(workers=2) as session:
+        return of_cluster("Spark", session, session.read.parquet, repeats, (6.0, 2.0))
+
+
+def of_cluster(
+    name: str, on: Any, read: Callable[[str], Any], repeats: int, bars: tuple[float, float]
+) -> list[Result]:
+    """Measure paths that the workers read, and a DataFrame of the engine, which has no bar."""
     path = files(2 * MILLION)
-    with spark_cluster(workers=2) as session:
-        on_paths = stc.source(path, on=session)
-        results = compared("Spark, paths", on_paths, repeats, (6.0, 2.0), folder=True)
-        frame = session.read.parquet(str(Path(path).parent))
-        return results + compared("Spark DataFrame", frame, repeats, (None, None), folder=True)
+    results = compared(f"{name}, paths", stc.source(path, on=on), repeats, bars, folder=True)
+    frame = read(str(Path(path).parent))
+    return results + compared(f"{name} DataFrame", frame, repeats, (None, None), folder=True)
 
 
 def of_postgresql(repeats: int) -> list[Result]:

@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 
 from stc.stores.address import MEMORY, file_of, identity_of, options_of
-from stc.stores.kept import PATIENCE, KeptStore
+from stc.stores.kept import PATIENCE, Guarded, KeptStore
 from stc.stores.protocol import StoreError
 from stc.stores.transaction import Row
 
@@ -171,38 +171,27 @@ class DuckdbStore(KeptStore):
         return self.trouble(f"cannot do it: {words.splitlines()[0]}")
 
 
-class DuckdbSession:
+class DuckdbSession(Guarded):
     """One transaction: see `stc.stores.transaction.Session`."""
 
     def __init__(self, store: DuckdbStore, cursor: duckdb.DuckDBPyConnection) -> None:
-        self._store = store
+        super().__init__(store)
         self._cursor = cursor
-        self._failure: StoreError | None = None
         self._cursor.begin()
 
     def execute(
         self, statement: str, given: pl.DataFrame | None = None, **values: Any
     ) -> list[Any]:
         """Execute a statement; a frame is the table `given`."""
-        with self._noted():
+        with self.guarded():
             if given is not None:
                 self._cursor.register("given", given)
             return self._cursor.execute(statement, values).fetchall()
 
-    @contextmanager
-    def _noted(self) -> Iterator[None]:
-        try:
-            with self._store.guarded():
-                yield
-        except StoreError as error:
-            self._failure = error
-            raise
-
     def commit(self) -> None:
         """Commit, unless something failed that the work then kept to itself."""
-        if self._failure is not None:
-            raise self._failure
-        with self._store.guarded():
+        self.refuse_failed()
+        with self.guarded():
             self._cursor.commit()
 
     def close(self) -> None:
@@ -296,7 +285,7 @@ class DuckdbSession:
 
     def entries(self, model: int) -> pl.DataFrame:
         """All entries, in the columns of ENTRIES."""
-        with self._noted():
+        with self.guarded():
             rows: pl.DataFrame = self._cursor.sql(_ENTRIES, params={"model": model}).pl()
         return rows
 

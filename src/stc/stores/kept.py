@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from random import SystemRandom
 from typing import Any, TypeVar
 
@@ -46,6 +46,10 @@ class KeptStore(ABC):
     @abstractmethod
     def writing(self, key: bytes) -> AbstractContextManager[Session]:
         """A transaction that no other writer of the model overlaps."""
+
+    @abstractmethod
+    def guarded(self) -> AbstractContextManager[None]:
+        """Say in words what a database says; never pass on its text, which may hold anything."""
 
     def there(self) -> bool:
         """Whether there is anything to read at all."""
@@ -127,6 +131,29 @@ class KeptStore(ABC):
                 return answer
 
         return patiently(attempt)
+
+
+class Guarded:
+    """A transaction that says failures in words, and commits nothing after one."""
+
+    def __init__(self, store: KeptStore) -> None:
+        self._guard = store
+        self._failure: StoreError | None = None
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Say failures in words, and remember them, should the work keep one to itself."""
+        try:
+            with self._guard.guarded():
+                yield
+        except StoreError as error:
+            self._failure = error
+            raise
+
+    def refuse_failed(self) -> None:
+        """Refuse to commit after a failure."""
+        if self._failure is not None:
+            raise self._failure
 
 
 def patiently(attempt: Callable[[], T]) -> T:

@@ -31,7 +31,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from stc.archive import ENTRIES
 from stc.stores import tables
 from stc.stores.delta import pieces
-from stc.stores.kept import KeptStore
+from stc.stores.kept import Guarded, KeptStore
 from stc.stores.protocol import StoreError
 from stc.stores.transaction import Row
 
@@ -148,23 +148,13 @@ class SqlStore(KeptStore):
             raise self.trouble(f"cannot be used: {type(error).__name__}") from None
 
 
-class SqlSession:
+class SqlSession(Guarded):
     """One transaction: see `stc.stores.transaction.Session`."""
 
     def __init__(self, store: SqlStore, connection: Connection) -> None:
+        super().__init__(store)
         self._store = store
         self._connection = connection
-        self._failure: StoreError | None = None
-
-    @contextmanager
-    def guarded(self) -> Iterator[None]:
-        """Say failures in words, and remember them: nothing is committed after one."""
-        try:
-            with self._store.guarded():
-                yield
-        except StoreError as error:
-            self._failure = error
-            raise
 
     def execute(
         self, statement: Executable, values: Mapping[str, Any] | Sequence[Any] | None = None
@@ -185,8 +175,7 @@ class SqlSession:
 
     def commit(self) -> None:
         """Commit, unless something failed that the work then kept to itself."""
-        if self._failure is not None:
-            raise self._failure
+        self.refuse_failed()
         with self.guarded():
             try:
                 self._connection.commit()
