@@ -1,29 +1,56 @@
 """stc: the Sparse Tensor Classifier, an explainable classifier for categorical data."""
 
-from stc.agent import PolicyAgent
-from stc.classifier import SparseTensorClassifier
-from stc.corpus import NeverLearntError
-from stc.datasets import load_zoo
-from stc.explain import Contrast, Counterfactual, GlobalExplanation, LocalExplanation
-from stc.phases import PhaseLearner
-from stc.sources import source
-from stc.stores import StoreError
-from stc.tuning import SparseTensorClassifierCV
-from stc.workings import HardlyCategoricalWarning
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Contrast",
-    "Counterfactual",
-    "GlobalExplanation",
-    "HardlyCategoricalWarning",
-    "LocalExplanation",
-    "NeverLearntError",
-    "PhaseLearner",
-    "PolicyAgent",
-    "SparseTensorClassifier",
-    "SparseTensorClassifierCV",
-    "StoreError",
-    "load_zoo",
-    "source",
-]
-__version__ = "0.1.0"
+from stc._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from stc.agent import PolicyAgent as PolicyAgent
+    from stc.classifier import SparseTensorClassifier as SparseTensorClassifier
+    from stc.classifier import load as load
+    from stc.corpus import NeverLearntError as NeverLearntError
+    from stc.datasets import load_zoo as load_zoo
+    from stc.explain import Contrast as Contrast
+    from stc.explain import Counterfactual as Counterfactual
+    from stc.explain import GlobalExplanation as GlobalExplanation
+    from stc.explain import LocalExplanation as LocalExplanation
+    from stc.files import ModelFileError as ModelFileError
+    from stc.phases import PhaseLearner as PhaseLearner
+    from stc.sources import source as source
+    from stc.stores import StoreError as StoreError
+    from stc.tuning import SparseTensorClassifierCV as SparseTensorClassifierCV
+    from stc.workings import HardlyCategoricalWarning as HardlyCategoricalWarning
+
+# Where each public name lives. It is imported when it is first asked for: the command `stc` shows
+# its help before scikit-learn is there.
+_HOMES = {
+    "Contrast": "stc.explain",
+    "Counterfactual": "stc.explain",
+    "GlobalExplanation": "stc.explain",
+    "HardlyCategoricalWarning": "stc.workings",
+    "LocalExplanation": "stc.explain",
+    "ModelFileError": "stc.files",
+    "NeverLearntError": "stc.corpus",
+    "PhaseLearner": "stc.phases",
+    "PolicyAgent": "stc.agent",
+    "SparseTensorClassifier": "stc.classifier",
+    "SparseTensorClassifierCV": "stc.tuning",
+    "StoreError": "stc.stores",
+    "load": "stc.classifier",
+    "load_zoo": "stc.datasets",
+    "source": "stc.sources",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'stc' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

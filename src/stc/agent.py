@@ -30,6 +30,15 @@ from stc.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 
+# What is told of the states that were tried.
+STATES = pl.Schema(
+    {
+        "state": pl.List(pl.String()),
+        "value": pl.Float64(),
+        "iterations": pl.Int64(),
+        "items": pl.Int64(),
+    }
+)
 # Values that differ by less are the same.
 _ROUNDING = 1e-12
 # Fewer items than this are not worth a thread for each split.
@@ -264,12 +273,7 @@ class _Walk:
                 "iterations": [self.agent.iterations] * len(self.visited),
                 "items": [self.trials.n_validated] * len(self.visited),
             },
-            schema={
-                "state": pl.List(pl.String),
-                "value": pl.Float64,
-                "iterations": pl.Int64,
-                "items": pl.Int64,
-            },
+            schema=STATES,
         )
 
 

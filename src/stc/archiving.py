@@ -1,25 +1,25 @@
-"""Learnt <-> Archive: all that was learnt as plain data, and back."""
+"""Learnt <-> plain data: a header that JSON can write, and the entries as texts or as numbers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse
 
+from stc.agent import STATES
 from stc.archive import ENTRIES, Archive
 from stc.conjunctions import Interactions
-from stc.corpus import Corpus, Phases
+from stc.corpus import Corpus, Entries, Phases
 from stc.intake import Roles
 from stc.labels import Evidence
 from stc.learnt import Learnt
 from stc.model import Model
-from stc.observations import offsets_of
+from stc.phases import HISTORY
 from stc.plain import from_plain, to_plain
 from stc.scales import Knots, Ranks, Scale
 from stc.schema import Schema
@@ -31,6 +31,32 @@ from stc.vocabulary import Attribute, Feature, Value, Vocabulary
 FORMAT = 1
 
 _CONTAINERS: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
+
+
+class SetEntries(NamedTuple):
+    """The entries of one set's corpus: the row and the class of each, and its numbers."""
+
+    rows: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    support: NDArray[np.int64]
+    phase: NDArray[np.float64]
+
+
+class Numbered(NamedTuple):
+    """The entries of a model with their features numbered.
+
+    Attributes
+    ----------
+    vocabulary, tuples
+        The features.
+    sets
+        The entries of each set of the policy.
+    """
+
+    vocabulary: Vocabulary
+    tuples: Mapping[Subset, Tuples]
+    sets: Sequence[SetEntries]
 
 
 def written(value: Any) -> str:
@@ -105,7 +131,9 @@ def _interactions_to_plain(interactions: Interactions) -> dict[str, Any]:
 
 
 def _frame_to_plain(frame: pl.DataFrame | None) -> dict[str, Any] | None:
-    return None if frame is None else frame.to_dict(as_series=False)
+    if frame is None:
+        return None
+    return {name: to_plain(own) for name, own in frame.to_dict(as_series=False).items()}
 
 
 def entries_of(model: Model) -> pl.DataFrame:
@@ -164,7 +192,13 @@ def feature_texts(model: Model, subset: Subset) -> pl.Series:
 
 def restored(archive: Archive) -> Learnt:
     """All that was learnt, out of plain data; features are numbered as they first appear."""
-    header = archive.header
+    return learnt_of(archive.header, _model(archive.header, archive.entries))
+
+
+def learnt_of(
+    header: Mapping[str, Any], model: Model, batches: frozenset[str] = frozenset()
+) -> Learnt:
+    """All that was learnt, given what the header says beside the model."""
     if header["format"] > FORMAT:
         raise ValueError(
             f"the model is of format {header['format']}, this version reads up to {FORMAT}: "
@@ -172,12 +206,13 @@ def restored(archive: Archive) -> Learnt:
         )
     right = [from_plain(part) for part in header["evidence"]]
     return Learnt(
-        _model(header, archive.entries),
-        _frame(header["values"], {"state": pl.List(pl.String)}),
+        model,
+        _frame(header["values"], STATES),
         Evidence(*right),
         header["warned"],
-        _frame(header["history"], {}),
+        _frame(header["history"], pl.Schema(HISTORY)),
         Roles(**{**header["roles"], "targets": tuple(header["roles"]["targets"])}),
+        batches,
     )
 
 
@@ -192,43 +227,64 @@ def parameters_of(header: Mapping[str, Any]) -> dict[str, Any]:
     return {**plain, "tokenizer": tokenizer and tokenizer["given"]}
 
 
-def _frame(columns: Any, overrides: Mapping[str, Any]) -> pl.DataFrame | None:
+def _frame(columns: Any, schema: pl.Schema) -> pl.DataFrame | None:
     if columns is None:
         return None
-    known = {name: dtype for name, dtype in overrides.items() if name in columns}
-    return pl.DataFrame(columns, schema_overrides=known)
+    return pl.DataFrame({name: from_plain(own) for name, own in columns.items()}, schema=schema)
+
+
+def schema_of(header: Mapping[str, Any]) -> Schema:
+    """The attributes of the items."""
+    return Schema(**{**header["schema"], "names": tuple(header["schema"]["names"])})
+
+
+def policy_of(header: Mapping[str, Any]) -> tuple[Subset, ...]:
+    """The sets of dimensions that items are scored by."""
+    return tuple(tuple(subset) for subset in header["sets"])
 
 
 def _model(header: Mapping[str, Any], entries: pl.DataFrame) -> Model:
-    schema = Schema(**{**header["schema"], "names": tuple(header["schema"]["names"])})
-    policy: tuple[Subset, ...] = tuple(tuple(subset) for subset in header["sets"])
-    classes = from_plain(header["classes"])
-    places = _places(classes, entries["class"])
-    vocabulary, features = _features(schema, policy, entries)
-    tuples, corpora = {}, {}
+    return model_of(header, _numbered(header, entries))
+
+
+def _numbered(header: Mapping[str, Any], entries: pl.DataFrame) -> Numbered:
+    """Entries whose features and classes are texts."""
+    policy = policy_of(header)
+    places = _places(from_plain(header["classes"]), entries["class"])
+    vocabulary, features = _features(schema_of(header), entries)
+    tuples, sets = {}, []
     for number, subset in enumerate(policy):
         own = entries.filter(pl.col("set") == number)
-        rows: Any = own["feature"]
-        size = 1
         if len(subset) > 1:
-            tuples[subset], numbers = _tuples(features, rows, len(subset))
-            size = tuples[subset].size
+            tuples[subset], numbers = _tuples(features, own["feature"], len(subset))
         elif subset:
             numbers = {text: own[0] for text, own in features.items() if len(own) == 1}
-            size = vocabulary.size
         else:
             numbers = {"[]": 0}
-        sharpness = header["sharpness"][number]
-        corpora[subset] = _corpus(own, numbers, places, (size, len(classes)), sharpness)
+        rows, classes = _looked_up(own["feature"], numbers), _looked_up(own["class"], places)
+        columns = [own[name].to_numpy() for name in ("mass", "support", "phase")]
+        sets.append(SetEntries(rows, classes, *columns))
+    return Numbered(vocabulary, tuples, sets)
+
+
+def model_of(header: Mapping[str, Any], numbered: Numbered) -> Model:
+    """The model that a header tells of, with these entries."""
+    policy, classes = policy_of(header), from_plain(header["classes"])
+    corpora = {}
+    for subset, own, sharpness in zip(policy, numbered.sets, header["sharpness"], strict=True):
+        size = numbered.vocabulary.size if subset else 1
+        if len(subset) > 1:
+            size = numbered.tuples[subset].size
+        corpora[subset] = _corpus(own, (size, len(classes)), sharpness)
     return Model(
-        schema,
+        schema_of(header),
         _dimensions(header["dimensions"]),
         policy,
         _form(header["form"]),
         classes,
         np.array(header["declared"], dtype=bool),
-        vocabulary,
-        tuples,
+        numbered.vocabulary,
+        numbered.tuples,
         corpora,
         {name: _scale(own) for name, own in header["scales"].items()},
         _interactions(header["interactions"]),
@@ -244,9 +300,7 @@ def _places(classes: NDArray[Any], column: pl.Series) -> dict[str, int]:
     return places
 
 
-def _features(
-    schema: Schema, policy: Sequence[Subset], entries: pl.DataFrame
-) -> tuple[Vocabulary, dict[str, list[int]]]:
+def _features(schema: Schema, entries: pl.DataFrame) -> tuple[Vocabulary, dict[str, list[int]]]:
     """The vocabulary, and the number of each single feature in the features of the entries."""
     texts = entries["feature"].unique(maintain_order=True).to_list()
     if schema.kind == "counts":
@@ -257,10 +311,15 @@ def _features(
     for text in texts:
         parts = [(_tupled(attribute), _tupled(value)) for attribute, value in json.loads(text)]
         features[text] = [numbers.setdefault(part, len(numbers)) for part in parts]
+    return vocabulary_of(numbers), features
+
+
+def vocabulary_of(numbers: Mapping[Feature, int]) -> Vocabulary:
+    """The vocabulary of features that have these numbers."""
     index: dict[Attribute, dict[Value, int]] = {}
     for (attribute, value), number in numbers.items():
         index.setdefault(attribute, {})[value] = number
-    return Vocabulary(index, len(numbers)), features
+    return Vocabulary(index, len(numbers))
 
 
 def _tupled(own: Any) -> Any:
@@ -275,23 +334,11 @@ def _tuples(
     return Tuples(rows), {text: place for place, text in enumerate(texts)}
 
 
-def _corpus(
-    entries: pl.DataFrame,
-    numbers: Mapping[str, int],
-    places: Mapping[str, int],
-    shape: tuple[int, int],
-    sharpness: float | None,
-) -> Corpus:
-    rows = _looked_up(entries["feature"], numbers)
-    cols = _looked_up(entries["class"], places)
-    order = np.lexsort((cols, rows))
-    indptr = offsets_of(np.bincount(rows, minlength=shape[0]))
-    mass = sparse.csr_array(
-        (entries["mass"].to_numpy()[order], cols[order].astype(np.int32), indptr), shape=shape
-    )
-    angles = entries["phase"].to_numpy()[order]
+def _corpus(entries: SetEntries, shape: tuple[int, int], sharpness: float | None) -> Corpus:
+    rows, classes, mass, support, angles = entries
     phases = None if sharpness is None else Phases(angles, sharpness)
-    return Corpus(mass, entries["support"].to_numpy()[order], phases)
+    counted = Entries(rows, classes.astype(np.int32), mass, support)
+    return Corpus.of_entries([counted], [rows], shape, phases)
 
 
 def _looked_up(column: pl.Series, numbers: Mapping[str, int]) -> NDArray[np.int64]:

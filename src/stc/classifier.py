@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
@@ -18,6 +19,7 @@ from stc import streams
 from stc.agent import PolicyAgent
 from stc.encode import column_of, encode_sample_weight
 from stc.explain import Answers, GlobalExplanation, LocalExplanation
+from stc.files import read_model, write_model
 from stc.intake import NO_ROLES
 from stc.keeping import twice
 from stc.labels import cross_fitted, each_alone, ratios
@@ -715,6 +717,71 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         answers.score()  # what cannot be scored is refused now, not when it is first looked at
         return LocalExplanation(answers)
 
+    # --- files --------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file, whole or not at all: a Parquet table that others can read.
+
+        Its rows are what was learnt, its metadata all else; it holds nothing that could run.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; by custom it ends with .stc.parquet.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from stc import SparseTensorClassifier, load
+        >>> model = SparseTensorClassifier().fit([["red"], ["green"]], ["stop", "go"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/lights.stc.parquet")
+        ...     load(f"{folder}/lights.stc.parquet").predict([["green"]]).tolist()
+        ['go']
+        """
+        self._fitted_model()
+        self._cascade()  # what could not answer could not be loaded
+        learnt = replace(self._learnt, batches=self._batches())
+        write_model(learnt, self._parameters(), path)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, tokenizer: Callable[[str], Sequence[str]] | None = None
+    ) -> Self:
+        """Open a model that `save` has written: it answers the same, and goes on learning.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        tokenizer : callable, default=None
+            The tokenizer that the model was learnt with, if it had one of its own: it is code,
+            which a file does not hold.
+
+        Returns
+        -------
+        SparseTensorClassifier
+            In memory, with the parameters it was saved with.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not a model, is damaged, or is of a later version.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from stc import SparseTensorClassifier
+        >>> model = SparseTensorClassifier(power=0.4).fit(["good fun", "bad, bad"], ["+", "-"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/film.stc.parquet")
+        ...     again = SparseTensorClassifier.load(f"{folder}/film.stc.parquet")
+        >>> again.power, again.partial_fit(["so so"], ["0"]).predict(["so good"]).tolist()
+        (0.4, ['0'])
+        """
+        learnt, parameters = read_model(path)
+        return cls._restored(path, learnt, parameters, tokenizer)
+
     # --- what was learnt ----------------------------------------------------------------------
 
     @property
@@ -824,3 +891,32 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         tags.target_tags.required = self.targets is None
         return tags
+
+
+def load(
+    path: str | Path, *, tokenizer: Callable[[str], Sequence[str]] | None = None
+) -> SparseTensorClassifier:
+    """Open a model that `save` has written: see `SparseTensorClassifier.load`.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    tokenizer : callable, default=None
+        The tokenizer that the model was learnt with, if it had one of its own.
+
+    Returns
+    -------
+    SparseTensorClassifier
+        In memory, with the parameters it was saved with.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import stc
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stc.SparseTensorClassifier().fit(*stc.load_zoo()).save(f"{folder}/zoo.stc.parquet")
+    ...     print(stc.load(f"{folder}/zoo.stc.parquet").explain([{"milk": 1, "legs": 4}]))
+    Mammal, 0.88: because milk=1 (74 %), legs=4 (26 %)
+    """
+    return SparseTensorClassifier.load(path, tokenizer=tokenizer)

@@ -20,6 +20,8 @@ _SMALL_TABLE = 1 << 20
 _CELLS_PER_ENTRY = 4
 # What is left of a mass of 1 when rounding is all that is left.
 _ROUNDING = 1e-9
+# A mass may be tiny but not vanish, or its entry would be gone while its items are there.
+LEAST_MASS = float(np.finfo(np.float64).tiny)
 # Fewer items than this are not worth a thread.
 _MANY_ITEMS = 10_000
 
@@ -315,12 +317,10 @@ def count(
 ) -> list[Entries]:
     """Corpus of each column, in the batch's own codes."""
     scale = _scale(sample_weight, observed.totals)
-    # A mass may be tiny but not vanish, or its entry would be gone while its items are there.
-    tiny = np.finfo(np.float64).tiny
 
     def counted(column: Column) -> Entries:
         entries = count_column(column, target, scale)
-        return entries._replace(mass=np.maximum(entries.mass, tiny))
+        return entries._replace(mass=np.maximum(entries.mass, LEAST_MASS))
 
     worthwhile = observed.n_items >= _MANY_ITEMS
     return threaded(counted, observed.columns, worthwhile=worthwhile)

@@ -247,7 +247,7 @@ def with_phases(
     classes = np.argmax(target.matrix().toarray(), axis=1)
     count = min(learner.folds, observed.n_items)
     fold = folds_of(classes, count, check_random_state(learner.random_state))
-    corpora, tables = dict(model.corpora), [pl.DataFrame(schema=_HISTORY)]
+    corpora, tables = dict(model.corpora), [pl.DataFrame(schema=HISTORY)]
     for subset in filter(None, model.policy):
         cross = CrossFit.of(model, subset, observed, target, sample_weight, fold)
         phases, tried = _Learning(learner, cross, hyper).run()
@@ -284,7 +284,7 @@ class _Learning:
             choice = self._chosen(progress) if self.learner.validation else self._given()
             found = self._final(choice, progress)
         _log(choice, found)
-        return found, pl.DataFrame(self.history, schema=_HISTORY)
+        return found, pl.DataFrame(self.history, schema=HISTORY)
 
     def _given(self) -> Choice:
         """What the options say, without a look at items held out."""
@@ -425,7 +425,7 @@ def _log(choice: Choice, found: Phases | None) -> None:
     )
 
 
-_HISTORY = {
+HISTORY = {
     "penalty": pl.Float64,
     "fold": pl.Int64,
     "start": pl.Int64,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ import numpy as np
 from stc.agent import PolicyAgent
 from stc.phases import PhaseLearner
 
+# The most room that an array of texts may take: a type can ask for any.
+_MOST_BYTES = 1 << 28
 # The estimators that may be parameters, by name.
 _ESTIMATORS: dict[str, type[Any]] = {"PolicyAgent": PolicyAgent, "PhaseLearner": PhaseLearner}
 
@@ -28,6 +31,8 @@ def to_plain(value: Any) -> Any:
     TypeError
         If it is of a type that cannot be told in plain data.
     """
+    if isinstance(value, float) and not math.isfinite(value):  # JSON has no word for it
+        return {"float": str(float(value))}
     if value is None or isinstance(value, str | bool | int | float):
         return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -77,7 +82,7 @@ def from_plain(value: Any) -> Any:
 
 
 def _array_to_plain(array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    if array.dtype.kind in "OSV":
+    if array.dtype.kind in "OV":
         return {"array": ["objects", list(array.shape), to_plain(array.ravel().tolist())]}
     if array.dtype.kind == "U":
         return {"array": [array.dtype.str, list(array.shape), array.ravel().tolist()]}
@@ -95,6 +100,8 @@ def _array_from_plain(own: Any) -> np.ndarray[Any, Any]:
     if kind.hasobject:
         raise ValueError("an array of objects is not plain data")
     if kind.kind == "U":
+        if kind.itemsize * len(data) > _MOST_BYTES:
+            raise ValueError("an array of texts needs too much room")
         return np.array(data, dtype=kind).reshape(shape)
     return np.frombuffer(base64.b64decode(data), dtype=kind).reshape(shape).copy()
 
@@ -115,4 +122,5 @@ _TEXTS: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]]] 
         lambda parts: datetime.timedelta(*parts),
     ),
     "decimal": (decimal.Decimal, str, decimal.Decimal),
+    "float": (float, str, float),
 }

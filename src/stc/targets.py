@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from stc.observations import Column
 
-_FORMS = {
+FORMS = {
     "labels": "one label an item",
     "joint": "several targets",
     "sets": "sets of labels",
@@ -60,7 +60,7 @@ class Form:
         """The form of both, refusing one that a model of this form cannot go on with."""
         if self.kind != other.kind:
             raise ValueError(
-                f"the model was learnt from {_FORMS[self.kind]}, {what} has {_FORMS[other.kind]}"
+                f"the model was learnt from {FORMS[self.kind]}, {what} has {FORMS[other.kind]}"
             )
         if self.width != other.width:
             raise ValueError(

@@ -21,6 +21,8 @@ from stc.agent import PolicyAgent, learn_policy
 from stc.angles import given_phases
 from stc.conjunctions import Interactions
 from stc.encode import encode_classes
+from stc.files import ModelFileError
+from stc.files.soundness import check_answers
 from stc.intake import NO_ROLES, Batch, Intake, Roles
 from stc.keeping import Shelf
 from stc.labels import cross_fitted
@@ -198,6 +200,30 @@ class Workings(BaseEstimator):  # type: ignore[misc]
             self._become(work(self._learnt))
         else:
             self._kept().change(work, self._parameters())
+
+    @classmethod
+    def _restored(
+        cls, path: Any, learnt: Learnt, parameters: Mapping[str, Any], tokenizer: Any
+    ) -> Self:
+        """A model out of a file, which must be able to answer."""
+        named = parameters.get("tokenizer")
+        if named is not None and tokenizer is None:
+            raise ValueError(
+                f"{path}: the model was learnt with the tokenizer {named!r}, which is code and so "
+                "not in the file: give it again, load(path, tokenizer=...)"
+            )
+        try:
+            model = cls(**{**parameters, "tokenizer": tokenizer})
+            model._validate_params()
+            model._become(learnt)
+            model._refuse_other_tensor(learnt.model)
+            check_answers(model._cascade())
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ModelFileError(
+                f"{path} is no model that can be opened: its parameters are not those it was "
+                f"learnt with ({error})"
+            ) from None
+        return model
 
     # --- data that is not in memory -------------------------------------------------------
 

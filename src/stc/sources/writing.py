@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,26 @@ from typing import Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from stc._atomic import beside
+
 
 def write_frames(frames: Iterable[pl.DataFrame], schema: pl.Schema, to: Any) -> Path:
     """Write frames of one schema to a file whose ending tells its format."""
     path = Path(to)
     sink = _sink(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"to={str(path)!r}: there is no folder {str(path.parent)!r}")
     nested = [name for name, dtype in schema.items() if dtype.is_nested()]
     if nested and path.suffix.lower() in (".csv", ".tsv"):
         raise ValueError(
             f"to={str(path)!r}: column {nested[0]!r} holds several values a cell, which a "
             f"{path.suffix} cannot: write .parquet or .jsonl"
         )
+    with beside(path) as part:
+        sink(streamed(frames, schema), part)
+    return path
+
+
+def streamed(frames: Iterable[pl.DataFrame], schema: pl.Schema) -> pl.LazyFrame:
+    """Frames of one schema as a lazy frame, which can be read once."""
 
     def rows(
         columns: list[str] | None, predicate: Any, n_rows: int | None, size: int | None
@@ -30,13 +36,7 @@ def write_frames(frames: Iterable[pl.DataFrame], schema: pl.Schema, to: Any) -> 
         for frame in frames:
             yield frame if columns is None else frame.select(columns)
 
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        sink(register_io_source(rows, schema=schema), beside)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return path
+    return register_io_source(rows, schema=schema)
 
 
 def _sink(path: Path) -> Any:
