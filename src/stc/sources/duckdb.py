@@ -64,7 +64,7 @@ class DuckDBSource:
                     assert isinstance(frame, pl.DataFrame)
                     yield frame
                 done += batch.num_rows
-                progress.count(done, "rows")
+                progress.flow(done, "rows")
 
     def learn(self, task: Learning) -> Model | None:
         """The model of all the data, counted by DuckDB where it can."""

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import glob
+import gzip
+import os
+import shutil
+import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +25,8 @@ from stc.values import canonical
 
 # Rows of a CSV by which the type of a column is told.
 _LOOKED_AT = 10_000
+# Bytes by which the length of a line is told.
+_SAMPLE = 1 << 20
 
 _CSV = {".csv": ",", ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson")
@@ -39,11 +46,17 @@ class Scan:
         Columns of text (of a CSV) that say numbers or booleans, and which.
     files
         The same, file by file, if any part of a file can be read without what is before it.
+    paths
+        Where the files are, if rows are lines.
+    unpacked
+        Files that are there as long as this is.
     """
 
     lazy: pl.LazyFrame
     typed: Mapping[str, pl.DataType] = field(default_factory=dict)
     files: tuple[pl.LazyFrame, ...] = ()
+    paths: tuple[str, ...] = ()
+    unpacked: tuple[Any, ...] = ()
     arrays: ClassVar[bool] = True
 
     @cached_property
@@ -77,7 +90,20 @@ class Scan:
                 if frame.height:
                     yield self._told(frame, raw)
                 done += frame.height
-                progress.count(done, "rows")
+                if progress.due:
+                    progress.flow(done, "rows", self._expected)
+
+    @cached_property
+    def _expected(self) -> int | None:
+        """How many rows there are; where these are lines, about as many."""
+        if self.files:
+            return int(sum(own.select(pl.len()).collect().item() for own in self.files))
+        if not self.paths:
+            return None
+        with open(self.paths[0], "rb") as file:
+            start = file.read(_SAMPLE)
+        size = sum(os.path.getsize(own) for own in self.paths)
+        return size * start.count(b"\n") // max(len(start), 1)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         if not self.files:
@@ -136,6 +162,13 @@ def scan_files(path: str | Path) -> Scan:
             raise FileNotFoundError(f"there is no file {own!r}{hint}")
         if _ending(own) != ending:
             raise ValueError(f"{str(path)!r} names files of several formats: {ending} and others")
+    unpacked = {own: _unpacked(own) for own in paths if own.lower().endswith(".gz")}
+    plain = [unpacked[own].name if own in unpacked else own for own in paths]
+    return replace(_scan(plain, ending), unpacked=tuple(unpacked.values()))
+
+
+def _scan(paths: list[str], ending: str) -> Scan:
+    """Files of one format."""
     if ending == ".parquet":
         files = tuple(pl.scan_parquet(own, glob=False) for own in paths)
         return Scan(pl.scan_parquet(paths, glob=False), files=files)
@@ -143,8 +176,21 @@ def scan_files(path: str | Path) -> Scan:
         files = tuple(pl.scan_ipc(own, glob=False) for own in paths)
         return Scan(pl.scan_ipc(paths, glob=False), files=files)
     if ending in _JSON:
-        return Scan(pl.scan_ndjson(paths, infer_schema_length=_LOOKED_AT))
+        lazy = pl.scan_ndjson(paths, infer_schema_length=_LOOKED_AT)
+        return Scan(lazy, paths=tuple(paths))
     return _scan_csv(paths, _CSV[ending])
+
+
+def _unpacked(path: str) -> Any:
+    """A file out of gzip, on the disk: in memory it might not fit."""
+    file = tempfile.NamedTemporaryFile(prefix="stc-", suffix=_ending(path))  # noqa: SIM115
+    try:
+        with gzip.open(path) as packed:
+            shutil.copyfileobj(packed, file, _SAMPLE)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path!r} is not gzip, or not all of it: {error}") from None
+    file.flush()
+    return file
 
 
 def _ending(path: str | Path) -> str:
@@ -169,7 +215,7 @@ def _scan_csv(paths: list[str], separator: str) -> Scan:
         for name, dtype in looked_at.collect_schema().items()
         if dtype.is_numeric() or dtype == pl.Boolean
     }
-    return Scan(lazy, typed)
+    return Scan(lazy, typed, paths=tuple(paths))
 
 
 def _read(texts: pl.Series, dtype: pl.DataType) -> pl.Series:

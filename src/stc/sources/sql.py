@@ -93,7 +93,7 @@ class SQLSource:
             for frame in self._fetched(self._select(columns)):
                 yield frame
                 done += frame.height
-                progress.count(done, "rows")
+                progress.flow(done, "rows")
 
     def _fetched(self, query: Any) -> Iterator[pl.DataFrame]:
         if self.engine.dialect.name == "postgresql" and not self._bound:
