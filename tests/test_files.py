@@ -155,6 +155,13 @@ def test_strange_texts_come_back(path: Path) -> None:
     assert_exact(model, load(path), records)
 
 
+def test_texts_that_look_like_the_digest(path: Path) -> None:
+    zeros = "0" * 64
+    model = SparseTensorClassifier().fit([{zeros: zeros}, {"stc.digest": zeros}], [zeros, "x"])
+    model.save(path)
+    assert_exact(model, load(path), [{zeros: zeros}])
+
+
 def test_labels_that_look_alike_are_told_apart(path: Path) -> None:
     y = pl.Series([{1: 0.5, 2: 0.5}, {2: 1.0}], dtype=pl.Object)
     model = SparseTensorClassifier().fit([["a"], ["b"]], y.to_list())

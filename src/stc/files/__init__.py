@@ -29,6 +29,8 @@ __all__ = ["ModelFileError", "exclusively", "read_model", "write_model"]
 _HEADER, _DIGEST, _VERSION = "stc", "stc.digest", "stc.version"
 # Where the digest will be, while the file is digested.
 _BLANK = "0" * hashlib.sha256().digest_size * 2
+# How Thrift writes the key and what is before its value; the header, being JSON, cannot hold it.
+_MARK = _DIGEST.encode() + bytes([0x18, len(_BLANK)])
 
 
 # --- writing ------------------------------------------------------------------------------------
@@ -62,7 +64,8 @@ def _seal(path: Path) -> None:
     with path.open("rb+") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         tail = _tail(path)
-        file.seek(path.stat().st_size - len(tail) + tail.index(_BLANK.encode()))
+        place = tail.index(_MARK + _BLANK.encode()) + len(_MARK)
+        file.seek(path.stat().st_size - len(tail) + place)
         file.write(digest.encode())
 
 
