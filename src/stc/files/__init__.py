@@ -29,7 +29,8 @@ __all__ = ["ModelFileError", "exclusively", "read_model", "write_model"]
 _HEADER, _DIGEST, _VERSION = "stc", "stc.digest", "stc.version"
 # Where the digest will be, while the file is digested.
 _BLANK = "0" * hashlib.sha256().digest_size * 2
-# How Thrift writes the key and what is before its value; the header, being JSON, cannot hold it.
+# How Thrift writes the key and what is before its value. The header, being JSON, cannot hold it;
+# the extremes of a column could, but they come before.
 _MARK = _DIGEST.encode() + bytes([0x18, len(_BLANK)])
 
 
@@ -64,7 +65,7 @@ def _seal(path: Path) -> None:
     with path.open("rb+") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         tail = _tail(path)
-        place = tail.index(_MARK + _BLANK.encode()) + len(_MARK)
+        place = tail.rindex(_MARK + _BLANK.encode()) + len(_MARK)
         file.seek(path.stat().st_size - len(tail) + place)
         file.write(digest.encode())
 
@@ -107,7 +108,7 @@ def _check_digest(raw: bytes, found: Inspected) -> None:
     if digest is None:
         return
     told = digest.encode()
-    place = raw.index(told, found.footer) if told else found.footer
+    place = raw.rindex(told, found.footer)
     blank = b"0" * len(told)
     now = hashlib.sha256(raw[:place])
     now.update(blank)
