@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-servers lint types imports unit browser servers bench bench-scale bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
+.PHONY: demo test test-servers lint types imports unit browser servers paper paper-quick bench bench-cli bench-sql bench-scale bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -34,6 +34,13 @@ servers:
 	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 && which java > /dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq postgresql default-jre-headless)
 
+# The paper's experiments, beside its figures: an hour; for CI, a few of its runs in minutes.
+paper: .venv/paper
+	$(BIN)/python paper/run.py
+
+paper-quick: .venv/paper
+	$(BIN)/python paper/run.py --quick
+
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py
 
@@ -43,6 +50,12 @@ bench-accuracy: .venv/bench
 
 bench-scale: .venv/servers servers
 	$(BIN)/python benchmarks/scale.py
+
+bench-cli: .venv/bench
+	$(BIN)/python benchmarks/cli.py --json benchmarks/results/cli.json
+
+bench-sql: .venv/servers servers
+	$(BIN)/python benchmarks/sql.py
 
 bench-explain: .venv/bench
 	$(BIN)/python benchmarks/explain.py
@@ -59,7 +72,7 @@ bench-labels: .venv/bench
 .venv/core: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable ".[cli]"
 	touch $@
 
 .venv/dev: .venv/core
@@ -70,9 +83,13 @@ bench-labels: .venv/bench
 	$(BIN)/python -m pip install --quiet --editable ".[servers]"
 	touch $@
 
+.venv/paper: .venv/core
+	$(BIN)/python -m pip install --quiet --editable ".[paper]"
+	touch $@
+
 .venv/bench: .venv/core
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	touch $@
 
 clean:
-	rm -rf .venv .bench_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench_cache .paper_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -94,6 +94,16 @@ class TestNamedColumns:
             SparseTensorClassifier().fit(IN_MEMORY[kind](FRAME), "class", "ww")
 
 
+@pytest.mark.parametrize("ignored", [[], ["id"], ["a"]], ids=len)
+def test_a_line_with_too_many_cells_is_never_learnt(ignored, tmp_path):
+    path = tmp_path / "ragged.csv"
+    lines = ["id,a,b,class", *(f"{k},1,2,x" for k in range(2000)), "2000,1,2,3,y", "2001,1,2,y"]
+    path.write_text("\n".join(lines))
+    with pytest.raises(pl.exceptions.ComputeError, match="more fields"):
+        SparseTensorClassifier().fit(stc.source(path, ignore=ignored), "class")
+
+
+
 def test_targets_and_a_weight_by_name_go_together(tmp_path: Path) -> None:
     FRAME.write_parquet(tmp_path / "d.parquet")
     named = SparseTensorClassifier().fit(FRAME, "class", "w")

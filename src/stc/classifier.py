@@ -19,6 +19,7 @@ from stc import streams
 from stc.agent import PolicyAgent
 from stc.encode import column_of, encode_sample_weight
 from stc.explain import Answers, GlobalExplanation, LocalExplanation
+from stc.export import to_sql
 from stc.files import read_model, write_model
 from stc.intake import NO_ROLES
 from stc.keeping import twice
@@ -781,6 +782,60 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         """
         learnt, parameters = read_model(path)
         return cls._restored(path, learnt, parameters, tokenizer)
+
+    def to_sql(
+        self,
+        dialect: str = "duckdb",
+        *,
+        form: Literal["long", "wide"] = "long",
+        features: str = "features",
+        data: str | None = None,
+        item: str = "item",
+    ) -> str:
+        """The probabilities as one query, for a database that never saw this library.
+
+        Parameters
+        ----------
+        dialect : str, default="duckdb"
+            The language of the database: "duckdb", "sqlite", "postgres", or another of sqlglot's.
+        form : {"long", "wide"}, default="long"
+            A row per item and class, or a row per item and a column per class, which is faster.
+        features : str, default="features"
+            A table (item, feature, weight) with a row for each value of an item, in the words of
+            `get_feature_names_out`.
+        data : str, default=None
+            Instead: a table with a row per item and a column per attribute.
+        item : str, default="item"
+            The column of `data` that tells the items apart.
+
+        Returns
+        -------
+        str
+            A SELECT that holds the weights, for the parameters of now.
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> from stc import SparseTensorClassifier
+        >>> lights = [{"light": "red"}, {"light": "green"}]
+        >>> model = SparseTensorClassifier().fit(lights, ["stop", "go"])
+        >>> with duckdb.connect() as database:
+        ...     _ = database.execute("CREATE TABLE lights AS SELECT 7 AS id, 'red' AS light")
+        ...     sql = model.to_sql("duckdb", data="lights", item="id")
+        ...     database.execute(sql + " ORDER BY class").fetchall()
+        [(7, 'go', 0.0), (7, 'stop', 1.0)]
+        """
+        model = self._fitted_model()
+        thresholds = self.label_threshold_ if model.form.multilabel else None
+        return to_sql(
+            self._cascade(),
+            dialect,
+            form=form,
+            features=features,
+            data=data,
+            item=item,
+            thresholds=thresholds,
+        )
 
     # --- what was learnt ----------------------------------------------------------------------
 

@@ -50,6 +50,9 @@ class Scan:
         Where the files are, if rows are lines.
     unpacked
         Files that are there as long as this is.
+    whole
+        Whether lines are read as a whole: polars misses that one has too many cells if it reads
+        only some of them, and would take one for another.
     """
 
     lazy: pl.LazyFrame
@@ -57,6 +60,7 @@ class Scan:
     files: tuple[pl.LazyFrame, ...] = ()
     paths: tuple[str, ...] = ()
     unpacked: tuple[Any, ...] = ()
+    whole: bool = False
     arrays: ClassVar[bool] = True
 
     @cached_property
@@ -75,7 +79,8 @@ class Scan:
         for file in self.files or (self.lazy,):
             left = rows - sum(frame.height for frame in found)
             if left > 0:
-                found.append(file.select(columns).head(left).collect(engine="streaming"))
+                lines = (file if self.whole else file.select(columns)).head(left)
+                found.append(lines.collect(engine="streaming").select(columns))
         return self._told(pl.concat(found, how="vertical_relaxed"))
 
     def kinds(self, columns: Sequence[str]) -> pl.Schema:
@@ -107,8 +112,9 @@ class Scan:
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         if not self.files:
-            picked = self.lazy.select(columns)
-            yield from picked.collect_batches(chunk_size=BATCH, lazy=True)
+            lines = self.lazy if self.whole else self.lazy.select(columns)
+            for frame in lines.collect_batches(chunk_size=BATCH, lazy=True):
+                yield frame.select(columns)
             return
         # Left to itself, polars decodes many parts of a file in advance, and keeps them.
         waiting: list[pl.DataFrame] = []
@@ -215,7 +221,7 @@ def _scan_csv(paths: list[str], separator: str) -> Scan:
         for name, dtype in looked_at.collect_schema().items()
         if dtype.is_numeric() or dtype == pl.Boolean
     }
-    return Scan(lazy, typed, paths=tuple(paths))
+    return Scan(lazy, typed, paths=tuple(paths), whole=True)
 
 
 def _read(texts: pl.Series, dtype: pl.DataType) -> pl.Series:

@@ -1,38 +1,29 @@
-"""The command `stc`."""
+"""The command demo: a tour on the Zoo data that ships in the package."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import classification_report
 from sklearn.model_selection import train_test_split
 
 import stc
+from stc.cli.data import check_output
+from stc.cli.desk import Desk
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code.
-
-    Examples
-    --------
-    >>> main(["demo"])  # doctest: +ELLIPSIS
-    Zoo: 101 animals, 16 attributes, 7 classes...
-    """
-    parser = argparse.ArgumentParser(
-        prog="stc", description="The Sparse Tensor Classifier.", epilog="Example: stc demo"
-    )
-    parser.add_argument("--version", action="version", version=f"stc {stc.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("demo", help="fit, evaluate and explain on the Zoo data")
-    parser.parse_args(arguments)
-    demo()
-    return 0
+def write_csv(desk: Desk, path: str) -> None:
+    """Write the Zoo data to a file, to try the other commands with."""
+    check_output(path)
+    data = (resources.files("stc") / "data" / "zoo.csv").read_bytes()
+    Path(path).write_bytes(data)
+    desk.say(f"101 animals, their names, 16 attributes and class_type, their class -> {path}")
 
 
 def demo() -> None:
-    """Fit, evaluate and explain on the Zoo data that ships in the package."""
+    """Fit, evaluate and explain."""
     X, y, names = stc.load_zoo(names=True)
     print(f"Zoo: {len(X)} animals, {X.width} attributes, {y.n_unique()} classes.\n")
     rows = np.arange(len(X))

@@ -1,0 +1,147 @@
+"""The command `stc`, and model files: `python benchmarks/cli.py [--only GROUP ...] [--json OUT]`.
+
+fit: `stc fit` on a CSV of 5,000,000 rows x 20 columns of Zipf strings and a class (the table of
+`data.py`, 1,000 values a column), against polars counting the same file: for every column
+`group_by(column, class).len()`, after reading it once. Each run is a process of its own, start-up
+included; the peak of memory is that of the process. start: `stc --help`.
+file: save and load of the model of the training texts of 20 Newsgroups, and its size.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import data
+import harness
+import polars as pl
+from harness import Figure, Result
+
+PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", "typer", "rich"]
+ROWS, VALUES = 5_000_000, 1_000
+LABEL = "label"
+STC = [sys.executable, "-c", "import sys; from stc.cli import main; sys.exit(main(sys.argv[1:]))"]
+# The peer: every column of the file grouped with the class, the file read once into memory. The
+# streaming engine, which needs less of it, reads the file again for each column.
+COUNTING = f"""
+import sys
+import polars as pl
+table = pl.scan_csv(sys.argv[1], infer_schema=False).collect()
+columns = [name for name in table.columns if name != "{LABEL}"]
+counts = [table.lazy().group_by(name, "{LABEL}").len() for name in columns]
+found = pl.collect_all(counts)
+assert sum(own["len"].sum() for own in found) == len(columns) * {ROWS}
+"""
+
+
+class Run(NamedTuple):
+    """The seconds of a process, and its peak of memory in MB."""
+
+    seconds: float
+    peak: float
+
+
+def timed(command: list[str]) -> Run:
+    """Run a process to its end."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    said = process.stderr.read().decode()
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command[-1]}: {said}")
+    return Run(seconds, used.ru_maxrss / 1e3)
+
+
+def csv_file(rows: int) -> Path:
+    """Return the table as a CSV, made once."""
+    path = data.CACHE / f"zipf_{rows}x20_{VALUES}.csv"
+    if not path.exists():
+        draft = path.with_suffix(".draft")
+        pl.scan_parquet(data.zipf_file(rows, VALUES)).sink_csv(draft)
+        draft.rename(path)
+    return path
+
+
+def of_fit(repeats: int) -> list[Any]:
+    """Measure `stc fit` against polars counting the same file."""
+    path = csv_file(ROWS)
+    with tempfile.TemporaryDirectory() as folder:
+        model = str(Path(folder, "m.stc.parquet"))
+        ours = [*STC, "fit", str(path), "--target", LABEL, "-o", model, "--quiet"]
+        peer = [sys.executable, "-c", COUNTING, str(path)]
+        runs: dict[str, list[Run]] = {"ours": [], "peer": []}
+        for repeat in range(1, repeats + 1):
+            for name, command in (("peer", peer), ("ours", ours)):
+                runs[name].append(timed(command))
+            seconds = [f"{name} {own[-1].seconds:.1f} s" for name, own in runs.items()]
+            harness.progress(f"fit: {repeat}/{repeats}: {', '.join(seconds)}")
+    times = [[run.seconds for run in runs[name]] for name in ("ours", "peer")]
+    peaks = {name: [run.peak for run in own] for name, own in runs.items()}
+    work = f"stc fit, {ROWS:,} x 20, CSV of {path.stat().st_size / 1e6:,.0f} MB"
+    return [
+        Result("fit", work, "polars, group_by of each column", *times, 3.0),
+        Figure(
+            "fit", work, "peak memory", max(peaks["ours"]), peaks["ours"], "<", 2000.0, "MB"
+        ),
+        Figure("fit", "polars, the same file", "peak memory", max(peaks["peer"]), peaks["peer"],
+               unit="MB"),
+    ]  # fmt: skip
+
+
+def of_start(repeats: int) -> list[Figure]:
+    """Measure how long `stc --help` takes."""
+    runs = [timed([*STC, "--help"]).seconds for _ in range(9)]
+    return [Figure("start", "stc --help", "start-up, median", median(runs), runs, "<", 0.5, "s")]
+
+
+def of_file(repeats: int) -> list[Figure]:
+    """Measure save and load of the model of 20 Newsgroups."""
+    import stc
+
+    news = data.load_news()
+    model = stc.SparseTensorClassifier().fit(news.train, news.y_train)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "news.stc.parquet")
+        saves, loads = harness.Runs(), harness.Runs()
+        for _ in range(repeats):
+            saves.run(partial(model.save, path))
+            loads.run(partial(stc.load, path))
+        size = path.stat().st_size / 1e6
+    work = f"20 Newsgroups, {len(model.get_feature_names_out()):,} features"
+    return [
+        Figure("file", work, "save", median(saves.seconds), saves.seconds, "<", 1.0, "s"),
+        Figure("file", work, "load", median(loads.seconds), loads.seconds, "<", 1.0, "s"),
+        Figure("file", work, "size of the file", size, [size], "<", 12.0, "MB"),
+    ]
+
+
+GROUPS: dict[str, Callable[[int], list[Any]]] = {"fit": of_fit, "start": of_start, "file": of_file}
+
+
+def main() -> int:
+    """Measure the chosen groups, print the tables, write the JSON."""
+    arguments = harness.arguments(__doc__, GROUPS, repeats=3)
+    harness.warn_if_busy()
+    found = [row for name in arguments.only for row in GROUPS[name](arguments.repeats)]
+    results = [row for row in found if isinstance(row, Result)]
+    if results:
+        print(harness.table(results))
+    print(harness.table_of_figures([row for row in found if isinstance(row, Figure)]))
+    if arguments.json:
+        harness.write_json(arguments.json, found, PACKAGES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

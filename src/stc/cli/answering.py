@@ -1,0 +1,199 @@
+"""The commands that answer for items: predict, evaluate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from stc import streams
+from stc.cli import showing
+from stc.cli.blaming import blaming
+from stc.cli.data import DASH, Data, check_output, columns_of, opened
+from stc.cli.desk import Desk
+from stc.cli.failing import DATA, USAGE, CommandError, writing
+from stc.cli.judging import Verdict
+from stc.cli.learning import count_of, load, targets_known
+from stc.sources.writing import write_frames
+from stc.streams.learning import placed
+from stc.streams.reasons import Reasoned
+
+# Numbers (of items x classes, or x contributions) that are in memory at a time.
+_AT_A_TIME = 5_000_000
+# Contributions of an item, if nobody knows.
+_USUAL = 100
+OUTPUTS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".ipc")
+
+
+def predict(
+    desk: Desk,
+    path: str,
+    given: str,
+    kind: str | None,
+    text: str | None,
+    answer: Reasoned,
+    output: str,
+    out_format: str,
+) -> None:
+    """Answer for the items of the data, row by row, as they are read."""
+    check_output(output, given, path)
+    _check_ending(output)
+    model = load(path)
+    with opened(given, kind) as data, desk.progress(), blaming(data):
+        chosen = _chosen(data, text)
+        items = streams.items_of(chosen, model._learnt)
+        task = streams.AnsweringTask.of(model, answer, chosen, items)
+        rows = _rows_at_a_time(model, answer.reasons)
+        counted = Counted(_answered(task, chosen.source, rows))
+        _refuse_lists(task.schema, out_format if output == DASH else Path(output).suffix[1:])
+        if output == DASH:
+            _print(counted, out_format)
+        else:
+            with writing(output):
+                write_frames(counted, task.schema, output)
+    facts = {"items": counted.rows, "output": output}
+    if output == DASH:
+        desk.say(f"predicted {count_of(counted.rows, 'item')}")
+    else:
+        desk.done(facts, f"predicted {count_of(counted.rows, 'item')} -> {output}")
+
+
+class Counted:
+    """Frames, and how many rows they had."""
+
+    def __init__(self, frames: Iterable[pl.DataFrame]) -> None:
+        self._frames = frames
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        for frame in self._frames:
+            self.rows += frame.height
+            yield frame
+
+
+def _check_ending(output: str) -> None:
+    if output != DASH and Path(output).suffix.lower() not in OUTPUTS:
+        raise CommandError(f"{output}: expected a file that ends with {', '.join(OUTPUTS)}", USAGE)
+
+
+def _chosen(data: Data, text: str | None) -> Any:
+    plain = data.source()
+    return data.source(text=columns_of([text], plain, data)[0]) if text else plain
+
+
+def _rows_at_a_time(model: Any, reasons: int = 0) -> int:
+    width = len(model.class_mass_)
+    if reasons:
+        width += _USUAL if model.n_features_in_ == 1 else model.n_features_in_
+    return max(1, _AT_A_TIME // width)
+
+
+def _answered(task: streams.AnsweringTask, source: Any, rows: int) -> Iterator[pl.DataFrame]:
+    for start, frame in _slices(source.frames(task.columns, task.carried), rows):
+        with placed(start, frame.height):
+            yield task(frame)
+
+
+def _slices(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Frames of at most so many rows, and where in the data each starts."""
+    start = 0
+    for frame in frames:
+        for part in frame.iter_slices(rows):
+            yield start, part
+            start += part.height
+
+
+def _refuse_lists(schema: pl.Schema, kind: str) -> None:
+    """Refuse to write several values to a cell that can hold one."""
+    nested = [name for name, dtype in schema.items() if dtype.is_nested()]
+    if nested and kind.lower() in ("csv", "tsv"):
+        raise CommandError(
+            f"column {nested[0]!r} holds several values a cell, which {kind} cannot: write "
+            ".jsonl or .parquet (to the standard output: --out-format jsonl)",
+            USAGE,
+        )
+
+
+def _print(frames: Iterable[pl.DataFrame], kind: str) -> None:
+    """Write frames to the standard output as they come."""
+    separator = "\t" if kind == "tsv" else ","
+    first = True
+    for frame in frames:
+        if kind == "jsonl":
+            text = frame.write_ndjson()
+        else:
+            text = frame.write_csv(include_header=first, separator=separator)
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+        first = False
+
+
+# --- evaluate -------------------------------------------------------------------------------------
+
+
+def evaluate(
+    desk: Desk,
+    path: str,
+    given: str,
+    kind: str | None,
+    target: Sequence[str],
+    text: str | None,
+    weight: str | None,
+) -> None:
+    """Judge a model on data whose classes are known."""
+    model = load(path)
+    with opened(given, kind) as data, desk.progress():
+        with blaming(data):
+            chosen = _chosen(data, text)
+            items = streams.items_of(chosen, model._learnt)
+        targets = targets_of(model, target, chosen, data)
+        weight = _weight_of(model, weight, chosen, data)
+        verdict = Verdict()
+        with blaming(data, targets):
+            _judge(verdict, model, chosen.source, items, targets, weight)
+            if not verdict.items:
+                raise ValueError("the source has no rows")
+            figures = verdict.figures(targets)
+    if desk.json:
+        desk.result(figures)
+    else:
+        showing.figures(figures, model)
+
+
+def targets_of(model: Any, given: Sequence[str], chosen: Any, data: Data) -> list[str]:
+    """The columns that hold the truth: as said, or as the model was learnt with."""
+    if model._learnt.model.form.kind == "indicator":
+        raise CommandError(
+            "the model was learnt from a 0/1 indicator of labels, which no column of a file holds",
+            DATA,
+        )
+    return columns_of(targets_known(model, given), chosen, data)
+
+
+def _weight_of(model: Any, given: str | None, chosen: Any, data: Data) -> str | None:
+    """The column of weights: as said; or as the model was learnt with, if it is there."""
+    if given:
+        return columns_of([given], chosen, data)[0]
+    known: str | None = model._learnt.roles.weight
+    return known if known in chosen.source.names else None
+
+
+def _judge(
+    verdict: Verdict, model: Any, source: Any, items: Any, targets: list[str], weight: str | None
+) -> None:
+    own = [name for name in (*targets, weight) if name and name not in items]
+    # The columns of the truth are told apart here, so the model need not do so.
+    predictor = model._in_memory().set_params(targets=None)
+    frames = source.frames((*items, *dict.fromkeys(own)))
+    for start, frame in _slices(frames, _rows_at_a_time(model)):
+        with placed(start, frame.height):
+            told = streams.told(frame, items, model._learnt)
+            truth = {name: frame[name] for name in targets}
+            sizes = np.ones(frame.height)
+            if weight:
+                sizes = frame[weight].cast(pl.Float64).to_numpy()
+            verdict.judge(predictor, told, truth, sizes)

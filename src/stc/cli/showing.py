@@ -1,0 +1,239 @@
+"""What a person sees in the terminal: tables and bars, of plain data; nothing is computed here."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stc.explain.names import text_of
+
+# Classes of a confusion matrix; beyond, only the largest confusions are shown, so many of them.
+_MATRIX, _CONFUSIONS = 12, 12
+# Classes of a table, and of a list of bars.
+_TABLE, _BARS = 60, 20
+_BAR = 28
+# Signs of a class or a feature, before it is cut.
+_LONG = 32
+_SHORT = 14
+# A blank at which no line ends.
+_FIXED = "\N{NO-BREAK SPACE}"
+
+
+class _Terminal(Console):
+    """The standard output; who reads no more, as `head`, is left to the caller."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the caller know."""
+        raise BrokenPipeError
+
+
+def terminal() -> Console:
+    """The standard output, in colours only if it is a terminal."""
+    return _Terminal(highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def cut(label: Any, most: int = _LONG) -> str:
+    """A label in words and in one line, not too long."""
+    words = "".join(sign if sign.isprintable() else " " for sign in text_of(label))
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
+def number(value: float) -> str:
+    """A number as people write it."""
+    return f"{value:,.10g}"
+
+
+def _table(*columns: str, left: int = 1) -> Table:
+    """A plain table, its first columns flush left and the others right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="left" if place < left else "right", no_wrap=True)
+    return table
+
+
+def bar(share: float, console: Console, style: str = "green") -> Text:
+    """A bar, in eighths of a sign where the terminal has them."""
+    eighths = round(min(abs(share), 1.0) * _BAR * 8)
+    if console.options.ascii_only:
+        return Text("#" * round(eighths / 8), style=style)
+    whole, rest = divmod(eighths, 8)
+    return Text("█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else ""), style=style)
+
+
+# --- evaluate -------------------------------------------------------------------------------------
+
+
+def figures(found: Mapping[str, Any], model: Any) -> None:
+    """How good a model is."""
+    console = terminal()
+    console.print(_headline(found))
+    if "targets" in found:
+        console.print("Right means right in all targets. One by one:")
+        for name, own in found["targets"].items():
+            console.print()
+            console.print(Text(f"{name}: accuracy {own['accuracy']:.4f}", style="bold"))
+            _classes(console, own)
+            _confusion(console, own["confusion"], own["classes"])
+        return
+    _classes(console, found)
+    if "confusion" in found:
+        _confusion(console, found["confusion"], found["classes"])
+
+
+def _headline(found: Mapping[str, Any]) -> Text:
+    words = [f"{number(found['items'])} {_items(found)}", f"accuracy {found['accuracy']:.4f}"]
+    if "log_loss" in found:
+        words.append(f"log-loss {found['log_loss']:.4f}")
+    return Text(", ".join(words), style="bold")
+
+
+def _classes(console: Console, found: Mapping[str, Any]) -> None:
+    """The figures of each class, then their averages."""
+    table = _table("class", "precision", "recall", "F1", "items")
+    for row in found["classes"][:_TABLE]:
+        table.add_row(cut(row["class"]), *_scores(row), number(row["support"]))
+    left_out = len(found["classes"]) - _TABLE
+    if left_out > 0:
+        table.add_row(f"... and {left_out} more (--json has all)")
+    table.add_section()
+    for name in ("micro", "macro", "weighted"):
+        if name in found:
+            table.add_row(f"{name} average", *_scores(found[name]), "", style="dim")
+    console.print()
+    console.print(table)
+
+
+def _scores(row: Mapping[str, Any]) -> list[str]:
+    return [f"{row[name]:.3f}" for name in ("precision", "recall", "f1")]
+
+
+def _confusion(
+    console: Console, confusion: Sequence[Mapping[str, Any]], classes: Sequence[Mapping[str, Any]]
+) -> None:
+    """Who is taken for whom: as a matrix; of many classes, the largest confusions."""
+    console.print()
+    labels = [row["class"] for row in classes]
+    if len(labels) <= _MATRIX:
+        console.print("Who is taken for whom (a row: the true class; a column: the predicted one)")
+        console.print()
+        _matrix(console, confusion, labels)
+        return
+    wrong = [row for row in confusion if row["true"] != row["predicted"]]
+    console.print(f"Who is taken for whom, the largest of {number(len(wrong))} confusions")
+    table = _table("true", "predicted", "items", left=2)
+    for row in wrong[:_CONFUSIONS]:
+        table.add_row(cut(row["true"]), cut(row["predicted"]), number(row["items"]))
+    console.print()
+    console.print(table)
+
+
+def _matrix(
+    console: Console, confusion: Iterable[Mapping[str, Any]], labels: Sequence[Any]
+) -> None:
+    counts = {(row["true"], row["predicted"]): row["items"] for row in confusion}
+    names = [cut(label, _SHORT) for label in labels]
+    widths = [max(len(own), 6) + 2 for own in names]
+    if sum(widths) + _SHORT + 4 <= console.width:
+        heads, rows = names, names
+    else:  # too wide: numbers tell which column is which row
+        heads = [str(place) for place in range(1, len(names) + 1)]
+        rows = [f"{place} {name}" for place, name in enumerate(names, 1)]
+    table = _table("", *heads)
+    for name, true in zip(rows, labels, strict=True):
+        cells = [_cell(counts.get((true, said), 0), true == said) for said in labels]
+        table.add_row(name, *cells)
+    console.print(table)
+
+
+def _cell(count: float, right: bool) -> Text:
+    if not count:
+        return Text("·", style="dim")
+    return Text(number(count), style="green" if right else "red")
+
+
+# --- explain --------------------------------------------------------------------------------------
+
+
+def of_classes(classes: Sequence[Mapping[str, Any]]) -> None:
+    """The strongest features of each class, as bars."""
+    console = terminal()
+    highest = max((row["share"] for own in classes for row in own["features"]), default=1.0)
+    for place, own in enumerate(classes[:_BARS]):
+        if place:
+            console.print()
+        title = Text(cut(own["class"], 60), style="bold")
+        console.print(title + Text(f"  {number(own['items'])} {_items(own)}", style="dim"))
+        rows = [(row["feature"], row["share"]) for row in own["features"]]
+        _bars(console, rows, highest)
+    if len(classes) > _BARS:
+        console.print(f"\n... and {len(classes) - _BARS} more classes: --class NAME, or --json")
+
+
+def _items(own: Mapping[str, Any]) -> str:
+    return "item" if own["items"] == 1 else "items"
+
+
+def of_item(found: Mapping[str, Any]) -> None:
+    """Why one item gets its class, as bars."""
+    console = terminal()
+    sentence = f"item {found['item']}: {found['sentence']}".replace(" %", _FIXED + "%")
+    lines = textwrap.fill(sentence, console.width).replace(_FIXED, " ")
+    console.print(Text(lines, style="bold"), soft_wrap=True)
+    if found["text"] is not None:
+        console.print(f"\n{found['text']}")
+    if found["contributions"]:
+        rows = [(row["feature"], row["share"]) for row in found["contributions"]]
+        against = ", and (below 0 %) against it" if any(share < 0 for _, share in rows) else ""
+        console.print(f"\nWhat speaks for {cut(found['class'])}{against}")
+        _bars(console, rows, max(abs(share) for _, share in rows))
+    if found["left_out"]:
+        console.print(Text(f"  ... and {found['left_out']} more: --top", style="dim"))
+    console.print("\nHow probable each class is")
+    chances = [(row["class"], row["probability"]) for row in found["probabilities"][:_BARS]]
+    _bars(console, chances, 1.0, digits=1)
+    if found["unseen"]:
+        unseen = ", ".join(cut(feature) for feature in found["unseen"][:_BARS])
+        console.print(f"\nNever seen in learning: {unseen}")
+
+
+def _bars(
+    console: Console, rows: Sequence[tuple[Any, float]], highest: float, digits: int = 0
+) -> None:
+    """A line a row: the name, its share, and that as a bar."""
+    names = [cut(name, _LONG) for name, _ in rows]
+    width = max(map(cell_len, names), default=0)
+    for name, (_, share) in zip(names, rows, strict=True):
+        style = "green" if share >= 0 else "red"
+        words = f"{share * 100:.{digits}f} %"
+        line = Text(f"  {name}{' ' * (width - cell_len(name))}  {words:>7}  ")
+        console.print(line + bar(share / (highest or 1.0), console, style))
+
+
+# --- info -----------------------------------------------------------------------------------------
+
+
+def facts(title: str, rows: Mapping[str, str], classes: Sequence[Mapping[str, Any]]) -> None:
+    """What is in a model."""
+    console = terminal()
+    console.print(Text(title, style="bold"))
+    console.print()
+    width = max(map(len, rows))
+    for name, words in rows.items():
+        lines = textwrap.wrap(words, max(console.width - width - 3, 20)) or [""]
+        for place, line in enumerate(lines):
+            head = "" if place else name
+            console.print(Text(f"{head:{width}}  ", style="dim") + Text(line))
+    console.print()
+    total = sum(own["items"] for own in classes) or 1.0
+    largest = sorted(classes, key=lambda own: -own["items"])[:_BARS]
+    shown = [(f"{cut(own['class'], 20)}: {number(own['items'])}", own["items"]) for own in largest]
+    _bars(console, [(name, items / total) for name, items in shown], 1.0, digits=1)
+    if len(classes) > _BARS:
+        console.print(f"... and {len(classes) - _BARS} more classes (--json has all)")

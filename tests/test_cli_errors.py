@@ -1,0 +1,305 @@
+"""Errors of the command `stc`: one line that names file, line and column, and an exit code."""
+
+import gzip
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import stc
+from stc import SparseTensorClassifier
+from stc.cli import main
+
+TABLE = "a,b,class\n1,2,x\n3,4,y\n"
+BAD = {
+    "ragged": (TABLE + "5,6,7,y\n", "line 4: 4 cells, where line 1 names 3 columns; "),
+    "no label": (TABLE + "5,6,\n", "line 4, column 'class': no label; "),
+    "short": (TABLE + "5\n", "line 4, column 'class': no label; "),
+    "blank line": (TABLE + "\n1,2,x\n", "line 4, column 'class': no label; "),
+    "open quote": (TABLE + '5,"6,x\n7,8,y\n', "line 4: a quote that is never closed; "),
+    "only an open quote": ('a,b,class\n5,"6,x\n', "line 2: a quote that is never closed; "),
+    "stray quote": (TABLE + '5,"6"7,x\n', "line 4: ',' expected after '\"'; "),
+    "empty": ("", "is empty"),
+    "only a header": ("a,b,class\n", "has no rows"),
+    "two names": ("a,a,class\n1,2,x\n", "line 1: two columns are named 'a'; "),
+    "no header": ("1,2,x\n3,4,y\n", "; the first line must hold the names of the columns"),
+    "semicolons": ("a;b;class\n1;2;x\n", "; a .csv has commas between its cells, a .tsv tabs"),
+    "not UTF-8": (TABLE.encode() + b"5,\xff\xfe,x\n", "line 4, column 'b': is not UTF-8; "),
+}
+BAD_JSON = {
+    "syntax": ('{"a":1,"class":"x"}\n\n{"a":2,"class"\n', "line 3, column 15: is not JSON: "),
+    "shape": ('{"a":1,"class":"x"}\n{"a":[2],"class":"y"}\n', "line 2, key 'a': a list or an "),
+    "no object": ("[1, 2]\n", "line 1: is not an object"),
+    "no label": ('{"a":1,"class":"x"}\n\n{"a":2}\n', "line 3, column 'class': no label; "),
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def fails(capsys):
+    """Run a command that must fail with this code; its one line."""
+
+    def work(code, *arguments):
+        capsys.readouterr()
+        found = main([str(own) for own in arguments])
+        said = capsys.readouterr()
+        assert (found, said.out) == (code, ""), said
+        assert said.err.startswith("stc: "), said.err
+        assert said.err.count("\n") == 1, said.err
+        assert "Traceback" not in said.err
+        return said.err[5:-1]
+
+    return work
+
+
+@pytest.fixture
+def model():
+    Path("good.csv").write_text(TABLE)
+    assert main(["fit", "good.csv", "-t", "class", "-o", "m.stc.parquet", "-q"]) == 0
+    return Path("m.stc.parquet")
+
+
+FIT = ("-t", "class", "-o", "m.stc.parquet")
+
+
+@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("case", BAD)
+def test_bad_csv(fails, case, zipped):
+    data, expected = BAD[case]
+    data = data if isinstance(data, bytes) else data.encode()
+    path = Path("bad.csv.gz" if zipped and data else "bad.csv")
+    path.write_bytes(gzip.compress(data) if zipped and data else data)
+    line = fails(4, "fit", path, *FIT)
+    assert line.startswith(f"{path}: ")
+    assert expected in line
+    assert not Path("m.stc.parquet").exists()
+
+
+@pytest.mark.parametrize("case", BAD_JSON)
+def test_bad_json(fails, case):
+    data, expected = BAD_JSON[case]
+    Path("bad.jsonl").write_text(data)
+    assert fails(4, "fit", "bad.jsonl", *FIT).startswith(f"bad.jsonl: {expected}")
+
+
+@pytest.mark.parametrize("name", ["bad.parquet", "bad.arrow", "bad.csv.gz", "bad.parquet.gz"])
+def test_files_of_another_kind(fails, name):
+    Path(name).write_text("neither this nor that")
+    assert fails(4, "fit", name, *FIT).startswith(f"{name}: is no")
+
+
+def test_half_a_gzip(fails):
+    Path("d.csv.gz").write_bytes(gzip.compress(TABLE.encode() + os.urandom(99_999))[:50_000])
+    assert fails(4, "fit", "d.csv.gz", *FIT).startswith("d.csv.gz: is not gzip, or not all of it: ")
+
+
+def test_the_line_after_a_cell_of_several_lines(fails):
+    Path("d.csv").write_text('a,class\n"one\ntwo\nthree",x\nfour,\n')
+    assert fails(4, "fit", "d.csv", *FIT).startswith("d.csv: line 5, column 'class': no label")
+
+
+def test_the_line_in_the_second_of_several_files_and_batches(fails, monkeypatch):
+    from stc.sources import scan
+
+    monkeypatch.setattr(scan, "BATCH", 4)
+    Path("p1.csv").write_text("a,class\n" + "1,x\n" * 7)
+    Path("p2.csv").write_text("a,class\n" + "1,x\n" * 5 + "2,\n")
+    assert fails(4, "fit", "p*.csv", *FIT).startswith("p2.csv: line 7, column 'class': no label")
+
+
+def test_a_wrong_number_names_line_and_column(fails):
+    rows = "".join(f"{n}.5,x\n" for n in range(40))
+    Path("d.csv").write_text(f"kilos,class\n{rows}")
+    assert main(["fit", "d.csv", "--continuous", "kilos", *FIT, "-q"]) == 0
+    Path("e.csv").write_text("kilos,class\n1.5,x\nmuch,x\n")
+    for command in (["predict"], ["evaluate"], ["update"]):
+        line = fails(4, *command, "m.stc.parquet", "e.csv")
+        assert line.startswith("e.csv: line 3, column 'kilos': 'much' is"), line
+
+
+def test_a_row_of_a_file_without_lines(fails):
+    pl.DataFrame({"a": [1, 2], "class": ["x", None]}).write_parquet("d.parquet")
+    assert fails(4, "fit", "d.parquet", *FIT).startswith("d.parquet: row 1, column 'class': no la")
+
+
+def test_the_standard_input_has_a_name(fails, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TABLE.encode() + b"5,6,\n")))
+    assert fails(4, "fit", "-", *FIT).startswith("standard input: line 4, column 'class': no label")
+
+
+def test_columns_that_are_not_there(fails, model):
+    line = fails(4, "fit", "good.csv", "-t", "clas", "-o", "n.stc.parquet")
+    assert line == (
+        "good.csv: there is no column 'clas' (did you mean 'class'?); there is 'a', 'b', 'class'"
+    )
+    for option in ("--ignore", "--columns", "--text", "--weight", "--continuous", "--dimensions"):
+        assert "there is no column 'z'" in fails(4, "fit", "good.csv", *FIT, option, "z")
+    Path("other.csv").write_text("a,B,class\n1,2,x\n")
+    line = fails(4, "predict", model, "other.csv")
+    assert line.startswith(
+        "other.csv: there is no column 'b', which the model has learnt from (did you mean 'B'?)"
+    )
+
+
+def test_files(fails, model):
+    assert fails(3, "fit", "absent.csv", *FIT) == "absent.csv: No such file or directory"
+    assert fails(3, "fit", "absent*.csv", *FIT) == "absent*.csv: no file has such a name"
+    assert fails(3, "fit", ".", *FIT).startswith(".: is a folder; ")
+    assert fails(3, "info", "absent") == "absent: No such file or directory"
+    assert fails(3, "info", ".").startswith(".: is a folder; ")
+    line = fails(3, "fit", "good.csv", "-t", "class", "-o", "absent/m.stc.parquet")
+    assert line == "absent/m.stc.parquet: there is no folder 'absent'"
+    assert fails(3, "predict", model, "good.csv", "-o", "absent/o.csv").startswith("absent/o.csv:")
+    assert fails(3, "report", model, "good.csv", "-o", ".").startswith(".: is a folder; ")
+
+
+NO_ROOM = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+from stc.cli import main
+assert main(["update", "m.stc.parquet", "good.csv"]) == 3
+assert main(["predict", "m.stc.parquet", "many.csv", "-o", "o.csv"]) == 3
+"""
+
+
+def test_no_room_on_the_disk(model):
+    before = model.read_bytes()
+    Path("many.csv").write_text(TABLE + "1,2,x\n" * 1000)
+    done = subprocess.run([sys.executable, "-c", NO_ROOM], capture_output=True, text=True)
+    said = ["stc: m.stc.parquet: File too large", "stc: o.csv: File too large"]
+    assert (done.returncode, done.stderr.splitlines()) == (0, said)
+    assert model.read_bytes() == before
+    assert not [*Path().glob(".*.part")]
+    assert not Path("o.csv").exists()
+
+
+def test_models_that_are_none(fails, model):
+    Path("broken.stc.parquet").write_bytes(model.read_bytes()[:-20])
+    pl.DataFrame({"a": [1]}).write_parquet("table.parquet")
+    Path("data.csv").write_text(TABLE)
+    for path in ("broken.stc.parquet", "table.parquet", "good.csv"):
+        for command in (["info"], ["predict", "data.csv"], ["update", "data.csv"]):
+            name, *data = command
+            assert path in fails(5, name, path, *data)
+    SparseTensorClassifier(tokenizer=str.split).fit(["a b"], ["x"]).save("code.stc.parquet")
+    assert "tokenizer" in fails(5, "info", "code.stc.parquet")
+
+
+def test_usage(fails, model):
+    assert fails(2, "fit", "good.csv", "-t", "class").startswith("Missing option '--output'")
+    assert "see stc fit --help" in fails(2, "fit", "good.csv", "-o", "m")
+    assert fails(2, "nonsense").startswith("No such command 'nonsense'; see stc --help")
+    assert fails(2, "info", model, "--nonsense").startswith("No such option")
+    assert "'--missing'" in fails(2, "fit", "good.csv", *FIT, "--missing", "x")
+    assert "power" in fails(2, "fit", "good.csv", *FIT, "--power", "0")
+    Path("data.txt").write_text(TABLE)
+    assert "--format" in fails(2, "fit", "data.txt", *FIT)
+    assert fails(2, "predict", model, "good.csv", "-o", "o.xlsx").startswith("o.xlsx: expected")
+    assert fails(2, "explain", model, "--html", "x.html").startswith("Invalid value for --html")
+    assert fails(2, "merge", model, "-o", "x").startswith("Invalid value for MODEL")
+    for other in ("good.csv", model):
+        before = Path(other).read_bytes()
+        path = Path(other).resolve()
+        if other == "good.csv":
+            assert "name another output" in fails(2, "predict", model, "good.csv", "-o", path)
+        assert "name another output" in fails(2, "report", model, "good.csv", "-o", path)
+        assert Path(other).read_bytes() == before
+    assert "name another output" in fails(2, "fit", "good.csv", "-t", "class", "-o", "good.csv")
+
+
+def test_classes_and_items_that_are_not_there(fails, model):
+    assert fails(4, "explain", model, "--class", "z") == (
+        "m.stc.parquet: there is no class 'z'; there is x, y"
+    )
+    assert fails(4, "explain", model, "good.csv", "--item", "9") == (
+        "good.csv: there is no item 9; it has 2"
+    )
+
+
+def test_what_cannot_be_unlearnt_or_merged(fails, model):
+    before = model.read_bytes()
+    Path("never.csv").write_text("a,b,class\n1,2,y\n")
+    assert "never learnt" in fails(4, "unlearn", model, "never.csv")
+    assert "nothing would be left" in fails(4, "unlearn", model, "good.csv")
+    assert model.read_bytes() == before
+    Path("other.csv").write_text("z,class\n1,x\n")
+    assert main(["fit", "other.csv", "-t", "class", "-o", "o.stc.parquet", "-q"]) == 0
+    assert fails(4, "merge", model, "o.stc.parquet", "-o", "both").startswith("o.stc.parquet: ")
+    assert not Path("both").exists()
+
+
+def test_an_extra_that_is_not_installed(fails, model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    assert "[sql]" in fails(6, "sql", model)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert "[report]" in fails(6, "report", model, "good.csv", "-o", "r.html")
+
+
+def test_a_bug_says_so(fails, model, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("two and two\nare five")
+
+    monkeypatch.setattr(SparseTensorClassifier, "explain", broken)
+    assert fails(1, "explain", model) == (
+        "RuntimeError: two and two are five; this should not happen: --debug shows where it did"
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "info", "no"], ["info", "no", "--debug"]])
+def test_debug_shows_the_traceback(capsys, arguments):
+    assert main(arguments) == 3
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback")
+    assert said.endswith("stc: no: No such file or directory\n")
+
+
+def test_an_interrupted_update_leaves_the_model(fails, model, monkeypatch):
+    before, save = model.read_bytes(), SparseTensorClassifier.save
+
+    def interrupted(self, path):
+        signal.raise_signal(signal.SIGINT)  # as if the user had waited until the very moment
+        save(self, path)
+
+    monkeypatch.setattr(SparseTensorClassifier, "save", interrupted)
+    assert fails(130, "update", model, "good.csv") == "interrupted; every file is as it was"
+    assert model.read_bytes() == before
+    assert sorted(own.name for own in Path().iterdir()) == ["good.csv", "m.stc.parquet"]
+
+
+def test_interrupted_while_it_waits_for_data(model):
+    code = "import sys; from stc.cli import main; sys.exit(main(sys.argv[1:]))"
+    before, pipe = model.read_bytes(), subprocess.PIPE
+    command = [sys.executable, "-c", code, "update", str(model), "-"]
+    environment = {**os.environ, "TMPDIR": os.getcwd()}
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe, env=environment) as process:
+        process.stdin.write(b"a,b,class\n")
+        process.stdin.flush()
+        while not [*Path().glob("stc-*/data.csv")]:
+            time.sleep(0.02)
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stderr.read() == b"stc: interrupted; every file is as it was\n"
+    assert model.read_bytes() == before
+    assert sorted(own.name for own in Path().iterdir()) == ["good.csv", "m.stc.parquet"]
+
+
+def test_an_indicator_is_not_in_a_column(fails):
+    frame = pl.DataFrame({"a": ["u", "v"], "b": ["w", "z"]})
+    SparseTensorClassifier().fit(frame, [[0, 1], [1, 1]]).save("m.stc.parquet")
+    frame.with_columns(c=1).write_csv("d.csv")
+    assert "indicator" in fails(4, "evaluate", "m.stc.parquet", "d.csv", "--target", "c")
+    assert main(["predict", "m.stc.parquet", "d.csv", "-o", "o.csv", "-q"]) == 0
+    assert pl.read_csv("o.csv").height == 2
+    assert stc.load("m.stc.parquet")
