@@ -131,16 +131,7 @@ GROUPS: dict[str, Callable[[int], list[Any]]] = {"fit": of_fit, "start": of_star
 
 def main() -> int:
     """Measure the chosen groups, print the tables, write the JSON."""
-    arguments = harness.arguments(__doc__, GROUPS, repeats=3)
-    harness.warn_if_busy()
-    found = [row for name in arguments.only for row in GROUPS[name](arguments.repeats)]
-    results = [row for row in found if isinstance(row, Result)]
-    if results:
-        print(harness.table(results))
-    print(harness.table_of_figures([row for row in found if isinstance(row, Figure)]))
-    if arguments.json:
-        harness.write_json(arguments.json, found, PACKAGES)
-    return 0
+    return harness.measure(__doc__, GROUPS, PACKAGES)
 
 
 if __name__ == "__main__":

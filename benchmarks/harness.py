@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -268,6 +268,23 @@ def finish(results: Sequence[Result], file: Path | None, packages: Sequence[str]
     print(table(results))
     if file:
         write_json(file, results, packages)
+    return 0
+
+
+def measure(
+    description: str | None,
+    groups: Mapping[str, Callable[[int], list[Any]]],
+    packages: Sequence[str],
+) -> int:
+    """Measure the chosen groups, print ratios and figures, write the JSON; return the exit code."""
+    given = arguments(description, groups, repeats=3)
+    warn_if_busy()
+    found = [row for name in given.only for row in groups[name](given.repeats)]
+    results = [row for row in found if isinstance(row, Result)]
+    figures = [row for row in found if isinstance(row, Figure)]
+    print(*filter(None, [results and table(results), figures and table_of_figures(figures)]))
+    if given.json:
+        write_json(given.json, found, packages)
     return 0
 
 

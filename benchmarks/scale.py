@@ -221,15 +221,8 @@ def main() -> int:
         measure_peak(sys.argv[2], int(sys.argv[3]))
         return 0
     os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # PySpark's, about pandas 3
-    arguments = harness.arguments(__doc__, GROUPS, repeats=3)
-    harness.warn_if_busy()
     CACHE.mkdir(parents=True, exist_ok=True)
-    found = [row for name in arguments.only for row in GROUPS[name](arguments.repeats)]
-    print(harness.table([row for row in found if isinstance(row, Result)]))
-    print(harness.table_of_figures([row for row in found if isinstance(row, Figure)]))
-    if arguments.json:
-        harness.write_json(arguments.json, found, PACKAGES)
-    return 0
+    return harness.measure(__doc__, GROUPS, PACKAGES)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from sqlglot import exp
 from stc.export.answers import alone, given, otherwise, vanishing
 from stc.export.reading import Found
 from stc.export.scoring import amounts, ids, left_over, length, logarithm, sums
-from stc.export.terms import Answers, Term, Terms
+from stc.export.terms import Answers, Step, Term, Terms
 from stc.export.tree import (
     Node,
     Query,
@@ -41,23 +41,10 @@ def wide_scores(query: Query, terms: Terms, answers: Answers, found: Found) -> s
         scores = _topped(query, name, place, answers.size)
         if place + 1 < len(terms.steps):
             found = left_over(query, found, scores, place + 1)
-        best = case(
-            *(
-                (exp.EQ(this=column(f"x{k}", "u"), expression=column("top", "u")), integer(k))
-                for k in classes
-            )
-        )
-        columns = [column("item", "u"), best.as_("best")]
-        for k in classes:
-            score = column(f"x{k}", "u")
-            above = exp.GT(this=score, expression=integer(0))
-            share = logarithm(score.copy(), column("top", "u"), step)
-            columns.append(case((above, share)).as_(f"l{k}"))
-        parts.append(exp.select(*columns).from_(table(scores, "u")))
+        parts.append(_logarithms(scores, step, answers.size))
     if not parts:
         return None
-    every = union(parts)
-    name = query.add("stc_logarithms", every, once=True)
+    name = query.add("stc_logarithms", union(parts), once=True)
     powers = [vanishing(column(f"l{k}", "l")).as_(f"q{k}") for k in classes]
     select = exp.select(column("item", "l"), column("best", "l"), *powers)
     name = query.add("stc_powers", select.from_(table(name, "l")), once=True)
@@ -94,6 +81,19 @@ def _topped(query: Query, scores: str, place: int, size: int) -> str:
     select = exp.select(column("item", "s"), *own, top.as_("top"))
     select = select.from_(table(scores, "s")).where(exp.GT(this=top.copy(), expression=integer(0)))
     return query.add(f"stc_scores_{place}", select, once=True)
+
+
+def _logarithms(scores: str, step: Step, size: int) -> Node:
+    """The best class of each item, and its scores beside the highest."""
+    top = column("top", "u")
+    own = [column(f"x{k}", "u") for k in range(size)]
+    best = [(exp.EQ(this=x.copy(), expression=top.copy()), integer(k)) for k, x in enumerate(own)]
+    columns = [column("item", "u"), case(*best).as_("best")]
+    for k, score in enumerate(own):
+        above = exp.GT(this=score, expression=integer(0))
+        share = logarithm(score.copy(), top.copy(), step)
+        columns.append(case((above, share)).as_(f"l{k}"))
+    return exp.select(*columns).from_(table(scores, "u"))
 
 
 def wide_answers(query: Query, totals: str | None, answers: Answers) -> exp.Select:
