@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -17,6 +18,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 from scipy import sparse
@@ -27,7 +29,8 @@ import stc
 from conformance import SETTINGS, assert_same
 from stc import ModelFileError, SparseTensorClassifier, load
 from stc.archiving import FORMAT
-from stc.files import columns, exclusively
+from stc.files import columns, exclusively, inspection
+from stc.plain import from_plain
 from store_cases import injections
 
 
@@ -299,6 +302,33 @@ def test_what_a_killed_process_left_is_taken_away(path: Path) -> None:
     assert fresh.exists()
 
 
+def test_threads_may_save_to_one_place(path: Path) -> None:
+    model = SparseTensorClassifier().fit(*stc.load_zoo())
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(model.save, path) for _ in range(40)]:
+            done.result()
+    assert_exact(model, load(path), stc.load_zoo()[0])
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_link_stays_a_link_and_a_private_file_private(path: Path) -> None:
+    model = SparseTensorClassifier().fit([["a"]], ["x"])
+    model.save(path)
+    path.chmod(0o600)
+    link = path.with_name("current")
+    link.symlink_to(path.name)
+    model.partial_fit([["b"]], ["y"]).save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert load(path).classes_.tolist() == ["x", "y"]
+
+
+def test_a_name_as_long_as_a_system_allows(tmp_path: Path) -> None:
+    path = tmp_path / ("m" * 247 + ".parquet")
+    SparseTensorClassifier().fit([["a"]], ["x"]).save(path)
+    assert load(path).classes_.tolist() == ["x"]
+
+
 def test_one_at_a_time(path: Path) -> None:
     SparseTensorClassifier().fit([["a"]], ["x"]).save(path)
 
@@ -349,12 +379,13 @@ def saved(path: Path, **header: Any) -> None:
         ({"format": 0}, "upgrade stc"),
         ({"sets": [[0]]}, "last set"),
         ({"sets": [[1], []]}, "sets are not of dimensions"),
-        ({"entries": [159, 7]}, "set 0 has 160 entries, not 159"),
+        ({"entries": [159, 7]}, "not have as many entries"),
+        ({"entries": [159, 8]}, "set 0 has 160 entries, not 159"),
         ({"declared": []}, "declares"),
         ({"class_names": {"class": ["Bug"] * 7}}, "class"),
         ({"form": {"kind": "labels", "names": [], "dtypes": ["<U99999999"], "width": 1,
                    "container": "list"}}, "too much room"),
-        ({"classes": {"array": ["<U400000000", [1], ["x"]]}}, "too much room"),
+        ({"classes": {"array": ["<U400000000", [1], ["x"]]}}, "class"),
         ({"classes": {"os.system": "true"}}, "no type that a model may hold"),
         ({"parameters": {"power": -1.0}}, "power"),
         ({"parameters": {"powder": 1.0}}, "powder"),
@@ -395,6 +426,56 @@ def test_other_files_are_refused_in_words(path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_parquet(path)
     with pytest.raises(ModelFileError, match="a table of data, and no model"):
         load(path)
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for strange in (pipe, tmp_path, Path("/dev/zero")):
+        with pytest.raises(ModelFileError, match="no file"):
+            load(strange)
+    huge = tmp_path / "huge"
+    with huge.open("wb") as file:
+        file.truncate(1 << 36)  # takes no room on the disk
+    with pytest.raises(ModelFileError, match="no Parquet file"):
+        load(huge)
+
+
+def test_columns_within_columns_are_refused() -> None:
+    leaf, group = {4: b"x"}, {4: b"x", 5: 1}
+    inspection._check_schema([{4: b"root", 5: 2}, leaf, group, group, leaf])
+    with pytest.raises(ModelFileError, match="not those of a model"):
+        inspection._check_schema([group] * 5000 + [leaf])
+    with pytest.raises(ModelFileError, match="in no group"):
+        inspection._check_schema([group, leaf, leaf])
+
+
+def test_what_is_said_of_types_for_others_is_not_followed(path: Path) -> None:
+    X, y = stc.load_zoo()
+    model = SparseTensorClassifier().fit(X, y)
+    model.save(path)
+    metadata = {"stc": pl.read_parquet_metadata(path)["stc"]}
+    table = pl.read_parquet(path).to_arrow()
+    table = table.set_column(2, "value", table["value"].dictionary_encode())
+    with pq.ParquetWriter(path, table.schema) as writer:  # Arrow's schema says: categories
+        writer.write_table(table)
+        writer.add_key_value_metadata(metadata)
+    assert_exact(model, load(path), X)
+
+
+def test_columns_that_share_bytes_are_refused() -> None:
+    column = {3: {9: 4, 7: 100}}
+    with pytest.raises(ModelFileError, match="share bytes"):
+        inspection._check_apart([{1: [column]}, {1: [column]}])
+    with pytest.raises(ModelFileError, match="claims"):
+        inspection._check_size(10**9, 1, 5000)
+    with pytest.raises(ModelFileError, match="claims"):
+        inspection._check_size(100_000, 20_000, 10**7)
+
+
+def test_texts_with_room_without_end_are_as_long_as_they_are() -> None:
+    assert from_plain({"array": ["<U400000000", [2], ["x", "yy"]]}).dtype == np.dtype("<U2")
+    assert from_plain({"array": ["<U9", [1], ["x"]]}).dtype == np.dtype("<U9")
 
 
 def test_loading_runs_nothing(path: Path) -> None:

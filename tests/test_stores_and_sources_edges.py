@@ -94,6 +94,15 @@ class TestNamedColumns:
             SparseTensorClassifier().fit(IN_MEMORY[kind](FRAME), "class", "ww")
 
 
+def test_codes_with_leading_zeros_stay_texts(tmp_path):
+    path = tmp_path / "codes.csv"
+    path.write_text("zip,size,class\n01234,0.5,001\n02345,1.5,1\n1234,-0.5,1\n")
+    model = SparseTensorClassifier().fit(path, "class")
+    assert model.classes_.tolist() == ["001", "1"]
+    assert {"zip=01234", "zip=1234", "size=0.5"} < set(model.get_feature_names_out())
+    assert model.predict(path).tolist() == ["001", "1", "1"]
+
+
 @pytest.mark.parametrize("ignored", [[], ["id"], ["a"]], ids=len)
 def test_a_line_with_too_many_cells_is_never_learnt(ignored, tmp_path):
     path = tmp_path / "ragged.csv"
@@ -101,7 +110,6 @@ def test_a_line_with_too_many_cells_is_never_learnt(ignored, tmp_path):
     path.write_text("\n".join(lines))
     with pytest.raises(pl.exceptions.ComputeError, match="more fields"):
         SparseTensorClassifier().fit(stc.source(path, ignore=ignored), "class")
-
 
 
 def test_targets_and_a_weight_by_name_go_together(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 from stc.agent import PolicyAgent
 from stc.phases import PhaseLearner
 
-# The most room that an array of texts may take: a type can ask for any.
-_MOST_BYTES = 1 << 28
+# Letters that an array of texts may have room for, beyond its longest one.
+_SPARE_LETTERS = 256
 # The estimators that may be parameters, by name.
 _ESTIMATORS: dict[str, type[Any]] = {"PolicyAgent": PolicyAgent, "PhaseLearner": PhaseLearner}
 
@@ -100,9 +100,10 @@ def _array_from_plain(own: Any) -> np.ndarray[Any, Any]:
     if kind.hasobject:
         raise ValueError("an array of objects is not plain data")
     if kind.kind == "U":
-        if kind.itemsize * len(data) > _MOST_BYTES:
-            raise ValueError("an array of texts needs too much room")
-        return np.array(data, dtype=kind).reshape(shape)
+        longest = max(map(len, data), default=0)
+        # A type can ask for any room, and needs no more than its longest text.
+        wide = kind.itemsize > 4 * (longest + _SPARE_LETTERS)
+        return np.array(data, dtype=np.str_ if wide else kind).reshape(shape)
     return np.frombuffer(base64.b64decode(data), dtype=kind).reshape(shape).copy()
 
 

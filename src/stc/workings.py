@@ -221,7 +221,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         except (ValueError, TypeError, AttributeError) as error:
             raise ModelFileError(
                 f"{path} is no model that can be opened: its parameters are not those it was "
-                f"learnt with ({error})"
+                f"learnt with ({str(error):.200})"
             ) from None
         return model
 

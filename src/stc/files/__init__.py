@@ -18,7 +18,7 @@ from stc._version import __version__
 from stc.archiving import header_of, learnt_of, model_of, parameters_of
 from stc.files.columns import class_names, columns_of, frames_of, order_of
 from stc.files.errors import ModelFileError
-from stc.files.inspection import MOST_ROWS, Inspected, inspected
+from stc.files.inspection import MOST_ROWS, Inspected, check_ends, inspected
 from stc.files.numbering import numbered
 from stc.files.soundness import check_dtypes, check_header, check_learnt
 from stc.learnt import Learnt
@@ -27,6 +27,9 @@ from stc.sources.writing import streamed
 __all__ = ["ModelFileError", "exclusively", "read_model", "write_model"]
 
 _HEADER, _DIGEST, _VERSION = "stc", "stc.digest", "stc.version"
+_ARROW = b"ARROW:schema"
+# Things that a header may list: each takes far more memory than letters.
+_MOST_LISTED = 1 << 22
 # Where the digest will be, while the file is digested.
 _BLANK = "0" * hashlib.sha256().digest_size * 2
 # How Thrift writes the key and what is before its value. The header, being JSON, cannot hold it;
@@ -87,19 +90,34 @@ def read_model(path: str | Path) -> tuple[Learnt, dict[str, Any]]:
 
     Nothing in the file is run, and nothing is decoded before its size is known.
     """
-    raw = Path(path).read_bytes()
     with _blaming(path):
+        raw = _bytes(Path(path))
         found = inspected(raw)
         _check_digest(raw, found)
         header = _header(found.metadata)
         check_header(header)
         check_dtypes(header["form"]["dtypes"], len(header["declared"]))
-        lazy = pl.scan_parquet(io.BytesIO(raw))
-        entries = numbered(header, _groups(lazy, found), lazy.collect_schema())
+        if sum(header["entries"]) != sum(found.groups):
+            raise ModelFileError("it does not have as many entries as it says: it is damaged")
+        # Types are those of Parquet: what else a file says of them is for others.
+        told = raw[found.footer :].replace(_ARROW, b"-" * len(_ARROW))
+        lazy = pl.scan_parquet(io.BytesIO(raw[: found.footer] + told))
+        groups = _groups(lazy, found)
+        entries = numbered(header, groups, lazy.collect_schema(), len(found.groups))
         model = model_of(header, entries)
         learnt = learnt_of(header, model, frozenset(header["batches"]))
         check_learnt(learnt)
         return learnt, parameters_of(header)
+
+
+def _bytes(path: Path) -> bytes:
+    """The whole file, if its ends are those of a Parquet file."""
+    if path.exists() and not path.is_file():
+        raise ModelFileError("it is no file")
+    with path.open("rb") as file:
+        check_ends(file)
+        file.seek(0)
+        return file.read()
 
 
 def _check_digest(raw: bytes, found: Inspected) -> None:
@@ -120,6 +138,8 @@ def _check_digest(raw: bytes, found: Inspected) -> None:
 def _header(metadata: Mapping[str, str]) -> Any:
     if _HEADER not in metadata:
         raise ModelFileError("it is a table of data, and no model of stc")
+    if sum(map(metadata[_HEADER].count, ",[{")) > _MOST_LISTED:
+        raise ModelFileError("its header lists too much")
     try:
         return json.loads(metadata[_HEADER])
     except json.JSONDecodeError as error:
@@ -141,7 +161,7 @@ def _blaming(path: str | Path) -> Iterator[None]:
     """
     try:
         yield
-    except MemoryError:
+    except (MemoryError, OSError):
         raise
     except ModelFileError as error:
         told = str(error).replace("\n", " ")

@@ -19,6 +19,8 @@ from stc.vocabulary import parts_of
 # What is written, and read, at a time.
 _ROWS = MOST_ROWS // 2
 BYTES = 1 << 28
+# What a text takes beside its letters.
+_OBJECT = 128
 
 NUMBERS = {"mass": pl.Float64(), "support": pl.Int64(), "phase": pl.Float64()}
 
@@ -104,7 +106,10 @@ def length_of(column: str, schema: pl.Schema) -> pl.Expr:
     """How many bytes the texts of a column take, row by row."""
     size = pl.element().str.len_bytes()
     own = pl.col(column)
-    length = own.str.len_bytes() if schema[column] == pl.String else own.list.eval(size).list.sum()
+    if schema[column] != pl.String:
+        # Each text of a list is an object of its own while it is read.
+        return own.list.eval(size.fill_null(0) + _OBJECT).list.sum().fill_null(0).cast(pl.Int64)
+    length = own.str.len_bytes()
     return length.fill_null(0).cast(pl.Int64)
 
 

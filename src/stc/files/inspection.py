@@ -6,8 +6,10 @@ are added up first: nothing is given to a decoder whose memory is not bounded by
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, BinaryIO, NamedTuple
 
 from stc.files.errors import ModelFileError
 from stc.files.thrift import Reader, ThriftError
@@ -15,9 +17,14 @@ from stc.files.thrift import Reader, ThriftError
 _MAGIC = b"PAR1"
 # What one group of rows may hold: it is what is decoded at a time.
 MOST_ROWS = 1 << 21
-_MOST_VALUES = 1 << 24  # of lists
+MOST_VALUES = 1 << 21  # of lists
 _MOST_BYTES = 1 << 28
 _MOST_COLUMNS = 1 << 12
+# How columns may be nested: a list of texts is a group in a group.
+_DEEPEST = 4
+# Rows that a group has at least, but for a few groups; and rows that a byte can tell of.
+_LEAST_ROWS, _FEW_GROUPS = 1 << 10, 1 << 6
+_ROWS_PER_BYTE = 1000
 
 # Codecs and encodings that take no more memory than they say: none, Snappy, Zstandard; plain
 # values, dictionaries, runs.
@@ -44,27 +51,80 @@ class Inspected(NamedTuple):
     footer: int
 
 
+def check_ends(file: BinaryIO) -> None:
+    """Refuse a file that is no Parquet file, by a look at its ends."""
+    if file.read(4) != _MAGIC:
+        raise ModelFileError("it is no Parquet file")
+    size = file.seek(0, io.SEEK_END)
+    file.seek(-4, io.SEEK_END)
+    if size < 12 or file.read() != _MAGIC:
+        raise ModelFileError("its end is missing: it was cut short")
+
+
 def inspected(raw: bytes) -> Inspected:
     """Read what a file says of itself, refusing one that cannot be what it says."""
-    if raw[:4] != _MAGIC:
-        raise ModelFileError("it is no Parquet file")
-    if len(raw) < 12 or raw[-4:] != _MAGIC:
-        raise ModelFileError("its end is missing: it was cut short")
+    check_ends(io.BytesIO(raw))
     footer = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
     if footer < 4:
         raise ModelFileError("its description is longer than the file: it is damaged")
     try:
         told = Reader(raw, footer, len(raw) - 8).struct()
+        _check_schema(_field(told, 2, list, "columns"))
         metadata = {
             own[1].decode(): own.get(2, b"").decode()
             for own in _field(told, 5, list, "metadata", [])
         }
-        groups = [_group(raw, footer, own) for own in _field(told, 4, list, "groups of rows")]
+        listed = _field(told, 4, list, "groups of rows")
+        _check_size(_field(told, 3, int, "number of rows"), len(listed), len(raw))
+        _check_apart(listed)
+        groups = [_group(raw, footer, own) for own in listed]
     except (ThriftError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
         raise ModelFileError(f"its description cannot be read ({error}): it is damaged") from None
     if sum(groups) != _field(told, 3, int, "number of rows"):
         raise ModelFileError("its groups do not have as many rows as it says: it is damaged")
     return Inspected(metadata, groups, footer)
+
+
+def _check_schema(elements: Sequence[Any]) -> None:
+    """Refuse columns within columns, deeper than a decoder can follow."""
+    left: list[int] = []  # children that are still to come, for each level
+    for number, element in enumerate(elements):
+        children = element.get(5, 0)
+        if number and not left:
+            raise ModelFileError("it has a column that is in no group: it is damaged")
+        if left:
+            left[-1] -= 1
+        if children > 0:
+            left.append(children)
+        while left and not left[-1]:
+            left.pop()
+        if len(left) > _DEEPEST or len(elements) > _MOST_COLUMNS:
+            raise ModelFileError("its columns are not those of a model")
+
+
+def _check_size(rows: int, groups: int, size: int) -> None:
+    """Refuse rows that nobody has written out."""
+    if rows > _ROWS_PER_BYTE * size or groups > _FEW_GROUPS + rows // _LEAST_ROWS:
+        raise ModelFileError(f"it claims {rows:,} rows in {groups:,} groups and {size:,} bytes")
+
+
+def _place(told: Any) -> tuple[int, int]:
+    """Where a column of a group begins and ends."""
+    at = _field(told, 9, int, "place of a column")
+    if 0 < told.get(11, 0) < at:  # the dictionary comes first
+        at = told[11]
+    return at, at + _field(told, 7, int, "size of a column")
+
+
+def _check_apart(groups: Sequence[Any]) -> None:
+    """Refuse columns that share bytes: what is read twice would be there twice."""
+    places = sorted(
+        _place(_field(column, 3, dict, "description of a column"))
+        for group in groups
+        for column in _field(group, 1, list, "columns")
+    )
+    if any(after[0] < before[1] for before, after in pairwise(places)):
+        raise ModelFileError("its columns share bytes: it is damaged")
 
 
 def _field(struct: Any, number: int, kind: type, what: str, default: Any = None) -> Any:
@@ -100,14 +160,11 @@ def _column(raw: bytes, footer: int, told: Any, rows: int) -> int:
     """How many bytes the pages of a column unpack to."""
     values = _field(told, 5, int, "number of values")
     nested = len(_field(told, 3, list, "name of a column")) > 1
-    if not (rows <= values <= _MOST_VALUES if nested else values == rows):
+    if not (rows <= values <= MOST_VALUES if nested else values == rows):
         raise ModelFileError(f"a column has {values:,} values in {rows:,} rows: it is damaged")
     if _field(told, 4, int, "codec") not in _CODECS:
         raise ModelFileError("it is packed in a way that models are not: use zstd, snappy or none")
-    at = _field(told, 9, int, "place of a column")
-    if 0 < told.get(11, 0) < at:  # the dictionary comes first
-        at = told[11]
-    end = at + _field(told, 7, int, "size of a column")
+    at, end = _place(told)
     if not 4 <= at <= end <= footer:
         raise ModelFileError("a column is beyond the file: it is damaged")
     size = found = 0

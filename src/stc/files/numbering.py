@@ -17,16 +17,19 @@ from stc.schema import Schema
 from stc.tensor import Subset, Tuples
 from stc.vocabulary import Feature, Vocabulary
 
+# Columns that a sparse matrix may have, however few of them were ever seen.
+_WIDE, _WIDE_PER_ENTRY = 1 << 23, 1000
+
 
 def numbered(
-    header: Mapping[str, Any], frames: Iterable[pl.DataFrame], found: pl.Schema
+    header: Mapping[str, Any], frames: Iterable[pl.DataFrame], found: pl.Schema, groups: int
 ) -> Numbered:
     """The entries in the rows of a file, refusing what is not a model."""
     names: dict[str, list[str]] = header["class_names"]
     if dict(found) not in (dict(file_schema(several, names)) for several in (False, True)):
         wanted = ", ".join(f"{name} ({dtype})" for name, dtype in file_schema(False, names).items())
         raise ModelFileError(f"it does not have the columns of a model: {wanted}")
-    runs = Runs()
+    runs = Runs(alone=groups == 1)
     for frame in frames:
         if frame.height:
             runs.add(frame, names)
@@ -66,7 +69,7 @@ class _Numbering:
                 raise ModelFileError(
                     f"set {k} has {own.stop - own.start:,} entries, not {self._sizes[k]:,}"
                 )
-            features = numbers[rows[k]] if subset else rows[k]
+            features = numbers[rows[k]] if subset and numbers is not None else rows[k]
             if len(subset) > 1:
                 tuples[subset] = Tuples(features)
                 features = np.arange(len(features))
@@ -154,11 +157,13 @@ class _Numbering:
             self._refuse("the columns of counts are not in order")
         return found
 
-    def _vocabulary(self) -> tuple[Vocabulary, NDArray[np.int64]]:
+    def _vocabulary(self) -> tuple[Vocabulary, NDArray[np.int64] | None]:
         """The features, and the number of each by the order in which it was first seen."""
         if self._schema.kind == "counts":
             width = self._schema.width
-            return Vocabulary({}, width), np.arange(width)
+            if width > max(_WIDE, _WIDE_PER_ENTRY * self._runs.rows):
+                self._refuse(f"it has {width:,} columns for {self._runs.rows:,} entries")
+            return Vocabulary({}, width), None  # a column is its own number
         size = len(self._numbers)
         order = np.arange(size)
         if self._order is not None:

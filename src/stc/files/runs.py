@@ -20,13 +20,21 @@ _LARGEST_MASS = 1e300
 
 @dataclass
 class Runs:
-    """The entries so far: runs of rows of one feature, and the numbers of each row."""
+    """The entries so far: runs of rows of one feature, and the numbers of each row.
 
+    Attributes
+    ----------
+    alone
+        Whether all rows come at once.
+    """
+
+    alone: bool = False
     sets: list[int] = field(default_factory=list)
     attributes: list[Any] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     starts: list[NDArray[np.int64]] = field(default_factory=list)
     rows: int = 0
+    seen: set[Any] = field(default_factory=set)
     numbers: dict[str, list[NDArray[Any]]] = field(
         default_factory=lambda: {name: [] for name in ("class", *NUMBERS)}
     )
@@ -49,14 +57,27 @@ class Runs:
         heads = frame.filter(pl.Series(new))
         if heads.n_unique(["set", "attribute", "value"]) < heads.height:
             raise ModelFileError("a feature is there twice: it is damaged")
-        self.sets += heads["set"].to_list()
-        self.attributes += heads["attribute"].to_list()
-        self.values += heads["value"].to_list()
+        self._take(heads)
         self.starts.append(self.rows + np.flatnonzero(new))
         self.numbers["class"].append(classes)
         for name in NUMBERS:
             self.numbers[name].append(frame[name].to_numpy())
         self.rows += frame.height
+
+    def _take(self, heads: pl.DataFrame) -> None:
+        """Take in the features of some rows, refusing those of earlier rows.
+
+        They are refused at once: otherwise a few bytes, read again and again, could fill memory.
+        """
+        own = [heads[name].to_list() for name in ("set", "attribute", "value")]
+        if not self.alone:
+            keys = {(number, _fixed(a), _fixed(v)) for number, a, v in zip(*own, strict=True)}
+            if not self.seen.isdisjoint(keys):
+                raise ModelFileError("a feature is there twice: it is damaged")
+            self.seen |= keys
+        self.sets += own[0]
+        self.attributes += own[1]
+        self.values += own[2]
 
     def _new(self, frame: pl.DataFrame) -> NDArray[np.bool_]:
         """Which rows are of another feature than the row before."""
@@ -74,6 +95,10 @@ class Runs:
         """A column of all rows."""
         parts = self.numbers[name]
         return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _fixed(texts: Any) -> Any:
+    return tuple(texts) if isinstance(texts, list) else texts
 
 
 def _check_numbers(frame: pl.DataFrame) -> None:

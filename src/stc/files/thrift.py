@@ -9,6 +9,8 @@ from typing import Any
 
 # Structs within structs; Parquet needs half as many.
 _DEEPEST = 16
+# Values in all: far more than a file of a model describes.
+_MOST = 1 << 20
 # Bits of the largest number.
 _BITS = 70
 
@@ -37,6 +39,7 @@ class Reader:
         self._data = data
         self._end = min(end, len(data))
         self.at = at
+        self._values = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """A struct: the value of each of its fields, by number."""
@@ -51,6 +54,9 @@ class Reader:
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
+        self._values += 1
+        if self._values > _MOST:
+            raise ThriftError("it holds too much")
         if kind in (_TRUE, _FALSE, _BYTE):  # in a list, a truth is a byte
             return self._byte()
         if kind in _INTEGERS:

@@ -25,6 +25,8 @@ from stc.values import canonical
 
 # Rows of a CSV by which the type of a column is told.
 _LOOKED_AT = 10_000
+# A zero before other digits makes a code of a number, such as that of a postal area: a text.
+_CODE = r"^\s*[+-]?0\d"
 # Bytes by which the length of a line is told.
 _SAMPLE = 1 << 20
 
@@ -221,6 +223,9 @@ def _scan_csv(paths: list[str], separator: str) -> Scan:
         for name, dtype in looked_at.collect_schema().items()
         if dtype.is_numeric() or dtype == pl.Boolean
     }
+    first = lazy.select(list(typed)).head(_LOOKED_AT).collect()
+    coded = [own.name for own in first if own.str.contains(_CODE).any()]
+    typed = {name: dtype for name, dtype in typed.items() if name not in coded}
     return Scan(lazy, typed, paths=tuple(paths), whole=True)
 
 
