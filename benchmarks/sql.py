@@ -125,14 +125,7 @@ def measured(name: str, repeats: int) -> list[Any]:
 
 def main() -> int:
     """Measure the chosen works, print the tables, write the JSON."""
-    arguments = harness.arguments(__doc__, WORKS, repeats=3)
-    harness.warn_if_busy()
-    found = [row for name in arguments.only for row in measured(name, arguments.repeats)]
-    print(harness.table([row for row in found if isinstance(row, Result)]))
-    print(harness.table_of_figures([row for row in found if isinstance(row, Figure)]))
-    if arguments.json:
-        harness.write_json(arguments.json, found, PACKAGES)
-    return 0
+    return harness.measure(__doc__, {name: partial(measured, name) for name in WORKS}, PACKAGES)
 
 
 if __name__ == "__main__":

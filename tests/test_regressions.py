@@ -146,7 +146,15 @@ def test_importing_stc_loads_nothing_optional() -> None:
     # scikit-learn itself loads pandas where it is installed, so only what we add counts.
     core = "import sys, polars, narwhals, scipy.sparse, sklearn.metrics, sklearn.model_selection"
     optional = {
-        *("adbc_driver_postgresql", "dask", "distributed", "duckdb", "jinja2", "matplotlib"),
+        *(
+            "adbc_driver_postgresql",
+            "dask",
+            "distributed",
+            "duckdb",
+            "jinja2",
+            "matplotlib",
+            "sqlglot",
+        ),
         *("pandas", "psycopg", "pyarrow", "pyspark", "sqlalchemy"),
     }
     ours = f"old = {{*sys.modules}}; import stc.cli; print(({optional} - old) & {{*sys.modules}})"
