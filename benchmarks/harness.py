@@ -282,7 +282,8 @@ def measure(
     found = [row for name in given.only for row in groups[name](given.repeats)]
     results = [row for row in found if isinstance(row, Result)]
     figures = [row for row in found if isinstance(row, Figure)]
-    print(*filter(None, [results and table(results), figures and table_of_figures(figures)]))
+    tables = [results and table(results), figures and table_of_figures(figures)]
+    print(*filter(None, tables), sep="\n\n")
     if given.json:
         write_json(given.json, found, packages)
     return 0
