@@ -426,6 +426,42 @@ def test_explain_the_model(run, zoo):
     assert [row["share"] for row in fish["features"]] == table["share"].to_list()
 
 
+def test_a_class_as_predict_writes_it(run):
+    Path("d.csv").write_text("a,class\n1,true\n2,false\n")
+    run("fit", "d.csv", "-t", "class", "-o", "m.stc.parquet")
+    written = run("predict", "m.stc.parquet", "d.csv").out.split()[1].split(",")[-1]
+    assert written == "true"
+    for label in (written, "True"):
+        assert run("explain", "m.stc.parquet", "--class", label).out.startswith("True  1 item\n")
+    assert run("explain", "m.stc.parquet", "d.csv", "--class", "false").out.startswith(
+        "item 0: False"
+    )
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "40"])
+def test_a_narrow_terminal(run, zoo, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    for command in (["explain"], ["explain", "zoo.csv"], ["evaluate", "zoo.csv"], ["info"]):
+        name, *data = command
+        said = run(name, "zoo.stc.parquet", *data).out
+        assert max(map(len, said.splitlines())) <= 40
+        if name == "explain":  # a bar stands behind what it is of
+            assert not re.search("^█", said, re.MULTILINE)
+    figures = run("evaluate", "zoo.stc.parquet", "zoo.csv").out
+    assert "class     prec.   recall      F1   items" in figures
+
+
+@pytest.mark.parametrize("text", [[], ["--text", "a"]])
+def test_a_long_value_is_cut_in_the_terminal(run, text):
+    long = "v" * 100_000
+    Path("d.csv").write_text(f"a,class\n{long},x\nq,y\n")
+    run("fit", "d.csv", "-t", "class", *text, "-o", "m.stc.parquet")
+    assert len(run("explain", "m.stc.parquet", "d.csv").out) < 1000
+    assert long in run("explain", "m.stc.parquet", "d.csv", "--json").out
+    Path("e.csv").write_text(f"a,class\n{'w ' * 50_000},x\n")
+    assert len(run("explain", "m.stc.parquet", "e.csv").out) < 10_000
+
+
 def test_unseen_values_are_named(run, zoo):
     ZOO.head(1).with_columns(legs=pl.lit(7)).write_csv("odd.csv")
     said = run("explain", "zoo.stc.parquet", "odd.csv").out
@@ -513,7 +549,10 @@ def test_a_batch_counts_once(run, zoo):
     assert said.startswith("batch '7' was in the model's ledger before, so it does not count again")
     assert stc.load("zoo.stc.parquet").class_mass_.sum() == 131
     run("unlearn", "zoo.stc.parquet", "new.csv", "--batch-id", "7")
-    run("unlearn", "zoo.stc.parquet", "new.csv", "--batch-id", "7")
+    said = run("unlearn", "zoo.stc.parquet", "new.csv", "--batch-id", "7").err
+    assert said.startswith("batch '7' was unlearnt before, so it is not taken away again")
+    said = run("update", "zoo.stc.parquet", "new.csv", "--batch-id", "7").err
+    assert said.startswith("batch '7' was learnt and unlearnt before, so it does not count again")
     assert stc.load("zoo.stc.parquet").class_mass_.sum() == 101
 
 
@@ -576,7 +615,8 @@ def test_the_example_of_the_help_runs(run, zoo, name):
 
 def test_help_tells_the_exit_codes_and_what_fits_80_columns(run):
     said = run("--help").out
-    assert "130 interrupted" in " ".join(said.split())
+    assert "130 interrupted (129, 143: by SIGHUP, SIGTERM)" in " ".join(said.split())
+    assert "<bool>" not in said + run("fit", "--help").out
     assert all(len(line) <= 80 for line in said.splitlines())
     assert run("--version").out == f"stc {stc.__version__}\n"
 

@@ -2,10 +2,13 @@
 
 import gzip
 import io
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -15,6 +18,8 @@ import pytest
 import stc
 from stc import SparseTensorClassifier
 from stc.cli import main
+from stc.cli.desk import Desk
+from stc.cli.failing import ended_by_signals
 
 TABLE = "a,b,class\n1,2,x\n3,4,y\n"
 BAD = {
@@ -170,6 +175,9 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 from stc.cli import main
 assert main(["update", "m.stc.parquet", "good.csv"]) == 3
 assert main(["predict", "m.stc.parquet", "many.csv", "-o", "o.csv"]) == 3
+assert main(["sql", "m.stc.parquet", "-o", "o.sql"]) == 3
+assert main(["demo", "--csv", "zoo.csv"]) == 3
+assert main(["explain", "m.stc.parquet", "good.csv", "--html", "o.html"]) == 3
 """
 
 
@@ -177,11 +185,12 @@ def test_no_room_on_the_disk(model):
     before = model.read_bytes()
     Path("many.csv").write_text(TABLE + "1,2,x\n" * 1000)
     done = subprocess.run([sys.executable, "-c", NO_ROOM], capture_output=True, text=True)
-    said = ["stc: m.stc.parquet: File too large", "stc: o.csv: File too large"]
+    files = ["m.stc.parquet", "o.csv", "o.sql", "zoo.csv", "o.html"]
+    said = [f"stc: {own}: File too large" for own in files]
     assert (done.returncode, done.stderr.splitlines()) == (0, said)
     assert model.read_bytes() == before
-    assert not [*Path().glob(".*.part")]
-    assert not Path("o.csv").exists()
+    left = ["good.csv", "m.stc.parquet", "many.csv"]
+    assert sorted(own.name for own in Path().iterdir()) == left
 
 
 def test_models_that_are_none(fails, model):
@@ -277,10 +286,16 @@ def test_an_interrupted_update_leaves_the_model(fails, model, monkeypatch):
     assert sorted(own.name for own in Path().iterdir()) == ["good.csv", "m.stc.parquet"]
 
 
-def test_interrupted_while_it_waits_for_data(model):
-    code = "import sys; from stc.cli import main; sys.exit(main(sys.argv[1:]))"
+CODE = "import sys; from stc.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "word"),
+    [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "ended"), ("SIGHUP", 129, "ended")],
+)
+def test_interrupted_while_it_waits_for_data(model, name, code, word):
     before, pipe = model.read_bytes(), subprocess.PIPE
-    command = [sys.executable, "-c", code, "update", str(model), "-"]
+    command = [sys.executable, "-c", CODE, "update", str(model), "-"]
     environment = {**os.environ, "TMPDIR": os.getcwd()}
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, env=environment) as process:
         process.stdin.write(b"a,b,class\n")
@@ -288,11 +303,63 @@ def test_interrupted_while_it_waits_for_data(model):
         while not [*Path().glob("stc-*/data.csv")]:
             time.sleep(0.02)
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
-        assert process.stderr.read() == b"stc: interrupted; every file is as it was\n"
+        process.send_signal(getattr(signal, name))
+        assert process.wait(timeout=60) == code
+        assert process.stderr.read() == f"stc: {word}; every file is as it was\n".encode()
     assert model.read_bytes() == before
     assert sorted(own.name for own in Path().iterdir()) == ["good.csv", "m.stc.parquet"]
+
+
+@pytest.mark.parametrize("moment", ["unpacked", "unpacking", "writing"])
+def test_terminated_with_files_out_of_gzip(fails, model, monkeypatch, moment):
+    before, handler = model.read_bytes(), signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(tempfile, "tempdir", os.getcwd())
+    Path("good.csv.gz").write_bytes(gzip.compress(TABLE.encode()))
+
+    def terminated(*_, **__):
+        assert [*Path().glob("stc-*")]
+        signal.raise_signal(signal.SIGTERM)
+
+    owner, name = {
+        "unpacking": (shutil, "copyfileobj"),
+        "unpacked": (SparseTensorClassifier, "partial_fit"),
+        "writing": (SparseTensorClassifier, "save"),
+    }[moment]
+    monkeypatch.setattr(owner, name, terminated)
+    assert fails(143, "update", model, "good.csv.gz") == "ended; every file is as it was"
+    assert model.read_bytes() == before
+    names = ["good.csv", "good.csv.gz", "m.stc.parquet"]
+    assert sorted(own.name for own in Path().iterdir()) == names
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_terminated_while_polars_writes(fails, model, monkeypatch):
+    from stc.cli import answering
+
+    asked, slices = [], answering._slices
+
+    def terminated(*given):
+        for own in slices(*given):
+            asked.append(own)
+            os.kill(os.getpid(), signal.SIGTERM)  # the main thread waits for polars
+            yield own
+
+    Path("many.csv").write_text(TABLE + "1,2,x\n" * 1000)
+    monkeypatch.setattr(answering, "_slices", terminated)
+    monkeypatch.setattr(answering, "_AT_A_TIME", 20)
+    fails(143, "predict", model, "many.csv", "-o", "o.csv")
+    assert len(asked) < 9
+    names = ["good.csv", "m.stc.parquet", "many.csv"]
+    assert sorted(own.name for own in Path().iterdir()) == names
+
+
+def test_a_signal_that_is_ignored_stays_so(model):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ended_by_signals():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_indicator_is_not_in_a_column(fails):
@@ -303,3 +370,118 @@ def test_an_indicator_is_not_in_a_column(fails):
     assert main(["predict", "m.stc.parquet", "d.csv", "-o", "o.csv", "-q"]) == 0
     assert pl.read_csv("o.csv").height == 2
     assert stc.load("m.stc.parquet")
+
+
+WEIGHTS = {
+    "": "line 3, column 'w': a weight must be finite and not negative, got nan",
+    "-2": "line 3, column 'w': a weight must be finite and not negative, got -2.0",
+    "inf": "line 3, column 'w': a weight must be finite and not negative, got inf",
+    "much": "line 3, column 'w': 'much' is not a number; each item has a weight",
+}
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+def test_weights_that_are_none(fails, weight):
+    Path("d.csv").write_text("a,w,class\n1,1,x\n3,2,y\n")
+    assert main(["fit", "d.csv", *FIT, "--weight", "w", "-q"]) == 0
+    Path("e.csv").write_text(f"a,w,class\n1,1,x\n3,{weight},y\n")
+    expected = f"e.csv: {WEIGHTS[weight]}"
+    assert fails(4, "fit", "e.csv", *FIT, "--weight", "w") == expected
+    for command in (["evaluate"], ["evaluate", "--json"], ["update"]):
+        name, *options = command
+        assert fails(4, name, "m.stc.parquet", "e.csv", *options) == expected
+
+
+def test_a_weight_in_a_later_batch(fails, monkeypatch):
+    from stc.sources import scan
+
+    Path("d.csv").write_text("a,w,class\n1,1,x\n3,2,y\n")
+    assert main(["fit", "d.csv", *FIT, "--weight", "w", "-q"]) == 0
+    monkeypatch.setattr(scan, "BATCH", 4)
+    Path("e.csv").write_text("a,w,class\n" + "1,1,x\n" * 9 + "1,-1,x\n")
+    line = fails(4, "evaluate", "m.stc.parquet", "e.csv")
+    assert line.startswith("e.csv: line 11, column 'w': a weight must be finite")
+
+
+def test_not_a_number_is_no_json():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        Desk().result({"accuracy": float("nan")})
+
+
+def test_unlearn_nothing(fails, model):
+    Path("head.csv").write_text("a,b,class\n")
+    assert fails(4, "unlearn", model, "head.csv") == "head.csv: has no rows"
+
+
+def test_pipes_are_neither_models_nor_outputs(fails, model):
+    os.mkfifo("pipe.csv")
+    told = "pipe.csv: is a device or a pipe; name a file"
+    assert fails(3, "fit", "good.csv", "-t", "class", "-o", "pipe.csv") == told
+    assert fails(3, "update", "pipe.csv", "good.csv") == told
+    assert fails(3, "demo", "--csv", "pipe.csv") == told
+    assert fails(3, "sql", model, "-o", "pipe.csv") == told
+    assert fails(5, "info", "pipe.csv").startswith("pipe.csv is no model")
+    assert fails(5, "predict", "pipe.csv", "good.csv").startswith("pipe.csv is no model")
+
+
+# --- streams that are closed, full, or of another alphabet ----------------------------------------
+
+
+def test_closed_streams(model, capsys, monkeypatch):
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdin", None)
+        assert main(["predict", str(model), "-"]) == 3
+        assert capsys.readouterr().err == "stc: standard input: is closed; name a file\n"
+        closed.setattr(sys, "stdout", None)
+        closed.setattr(sys, "stderr", None)
+        assert main(["update", str(model), "good.csv"]) == 0
+        assert main(["predict", str(model), "good.csv"]) == 0
+        assert main(["--help"]) == 0
+        assert main(["info", "absent"]) == 3
+        assert sys.stdout is None
+    assert stc.load(model).class_mass_.sum() == 4
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_unicode(capsys, monkeypatch, encoding):
+    Path("d.csv").write_text("tür,größe\nдверь,日本\n3,x\n")
+    assert main(["fit", "d.csv", "-t", "größe", "-o", "m.stc.parquet", "-q"]) == 0
+    for command in ("info", "explain", "evaluate", "sql"):
+        data = ["d.csv"] if command in ("explain", "evaluate") else []
+        printed = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding))
+        assert main([command, "m.stc.parquet", *data]) == 0, capsys.readouterr().err
+        if command == "sql":
+            assert "дверь" in printed.getvalue().decode()
+            continue
+        assert "??" in printed.getvalue().decode(encoding)
+        assert main([command, "m.stc.parquet", *data, "--json"]) == 0
+        assert sys.stdout.errors == "strict"
+        start = printed.getvalue().index(b"\n{\n")
+        assert "日本" in str(json.loads(printed.getvalue()[start:]))
+
+
+@pytest.mark.parametrize("command", [["--help"], ["fit", "--help"], ["info", "m.stc.parquet"]])
+def test_nobody_reads(model, command):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", CODE, *command], stdout=writing, stderr=subprocess.PIPE
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_full_standard_output(model):
+    environment = {name: own for name, own in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", CODE, "info", str(model)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment,
+        )
+    said = b"stc: standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (3, said)

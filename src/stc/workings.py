@@ -53,7 +53,7 @@ class HardlyCategoricalWarning(UserWarning):
 
 
 # What stands in the ledger before the id of what was unlearnt.
-_UNLEARNT = "unlearnt: "
+UNLEARNT = "unlearnt: "
 
 
 class Workings(BaseEstimator):  # type: ignore[misc]
@@ -186,7 +186,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Unlearn a batch, unless it has been unlearnt."""
         _check_id(batch_id)
-        batch_id = None if batch_id is None else _UNLEARNT + batch_id
+        batch_id = None if batch_id is None else UNLEARNT + batch_id
         if self.store is None:
             if batch_id not in self._learnt.batches:
                 after, _ = take(self._learnt)
@@ -221,7 +221,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         except (ValueError, TypeError, AttributeError) as error:
             raise ModelFileError(
                 f"{path} is no model that can be opened: its parameters are not those it was "
-                f"learnt with ({str(error):.200})"
+                f"learnt with ({error!s:.200})"
             ) from None
         return model
 
@@ -541,8 +541,8 @@ class Workings(BaseEstimator):  # type: ignore[misc]
 def _check_id(batch_id: str | None) -> None:
     if batch_id is not None and not isinstance(batch_id, str):
         raise TypeError(f"batch_id is a string, got {type(batch_id).__name__}")
-    if batch_id is not None and batch_id.startswith(_UNLEARNT):
-        raise ValueError(f"batch_id={batch_id!r}: an id cannot start with {_UNLEARNT!r}")
+    if batch_id is not None and batch_id.startswith(UNLEARNT):
+        raise ValueError(f"batch_id={batch_id!r}: an id cannot start with {UNLEARNT!r}")
 
 
 def _noted(learnt: Learnt, batch_id: str | None) -> Learnt:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from stc import streams
@@ -15,9 +14,10 @@ from stc.cli import showing
 from stc.cli.blaming import blaming
 from stc.cli.data import DASH, Data, check_output, columns_of, opened
 from stc.cli.desk import Desk
-from stc.cli.failing import DATA, USAGE, CommandError, writing
+from stc.cli.failing import DATA, USAGE, CommandError, stop_if_signalled, writing
 from stc.cli.judging import Verdict
 from stc.cli.learning import count_of, load, targets_known
+from stc.encode import encode_sample_weight
 from stc.sources.writing import write_frames
 from stc.streams.learning import placed
 from stc.streams.reasons import Reasoned
@@ -71,6 +71,7 @@ class Counted:
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         for frame in self._frames:
+            stop_if_signalled()
             self.rows += frame.height
             yield frame
 
@@ -153,7 +154,7 @@ def evaluate(
         targets = targets_of(model, target, chosen, data)
         weight = _weight_of(model, weight, chosen, data)
         verdict = Verdict()
-        with blaming(data, targets):
+        with blaming(data, targets, weight):
             _judge(verdict, model, chosen.source, items, targets, weight)
             if not verdict.items:
                 raise ValueError("the source has no rows")
@@ -193,7 +194,5 @@ def _judge(
         with placed(start, frame.height):
             told = streams.told(frame, items, model._learnt)
             truth = {name: frame[name] for name in targets}
-            sizes = np.ones(frame.height)
-            if weight:
-                sizes = frame[weight].cast(pl.Float64).to_numpy()
-            verdict.judge(predictor, told, truth, sizes)
+            sizes = frame[weight].to_list() if weight else None
+            verdict.judge(predictor, told, truth, encode_sample_weight(sizes, frame.height))

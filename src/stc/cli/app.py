@@ -25,12 +25,19 @@ _ABOUT = (
 _CODES = (
     "Exit codes: 0 all is well, 1 unexpected (a bug), 2 wrong usage, 3 a file cannot be read or "
     "written, 4 the data is not right, 5 not a model, 6 a package is not installed, "
-    "130 interrupted."
+    "130 interrupted (129, 143: by SIGHUP, SIGTERM)."
 )
+
+_HELP = ["-h", "--help"]
 
 
 class Commands(TyperGroup):
     """The commands, which end in our way."""
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """Read the command line, or show the help."""
+        with quietly_ended():
+            return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -44,7 +51,7 @@ app = typer.Typer(
     epilog="Example: stc fit zoo.csv --target class_type --ignore animal_name -o zoo.stc.parquet"
     f"\n\n{_CODES}",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": _HELP},
     pretty_exceptions_enable=False,
 )
 
@@ -65,8 +72,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _command() -> Any:
     """The commands as typer runs them; its help shall not call a switch a <bool>."""
     command: Any = get_command(app)
+    context = command.context_class(command, help_option_names=_HELP)
     for own in (command, *command.commands.values()):
-        for parameter in own.params:
+        for parameter in own.get_params(context):
             if getattr(parameter, "is_flag", False):
                 parameter.metavar = ""
     return command

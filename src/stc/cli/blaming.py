@@ -6,6 +6,7 @@ read a second time, line by line, to tell a person where to look.
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
@@ -23,7 +24,8 @@ _NO_LABEL = re.compile(r"^Input y contains NaN: item \d+ has no label$")
 _ABSENT = re.compile(
     r"^the data has no column '(.+?)'(, which the model has learnt from|); it has "
 )
-_NO_NUMBER = re.compile(r"^column '(.+?)': '(.+)' is not a number; ")
+_NO_NUMBER = re.compile(r"^column '(.+?)': '(.+)' is not a number; ", re.DOTALL)
+_NO_WEIGHT = re.compile(r"^could not convert string to float: (['\"].*)$", re.DOTALL)
 # Hints for Python, and for the shell.
 _HINTS = {
     "stc.source(..., text=...)": "--text COLUMN",
@@ -35,7 +37,7 @@ _LONGEST_CELL = 2**31 - 1
 
 
 @contextmanager
-def blaming(data: Data, targets: Sequence[str] = ()) -> Iterator[None]:
+def blaming(data: Data, targets: Sequence[str] = (), weight: str | None = None) -> Iterator[None]:
     """Within it, what is wrong with the data is told by file, line and column."""
     import polars as pl
     from sklearn.utils._param_validation import InvalidParameterError
@@ -49,7 +51,7 @@ def blaming(data: Data, targets: Sequence[str] = ()) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         if isinstance(error, TypeError) and not _ours(error):
             raise  # not a word for the user, but a mistake of ours
-        raise CommandError(_worded(data, str(error), targets), DATA) from error
+        raise CommandError(_worded(data, _of_weight(str(error), weight), targets), DATA) from error
 
 
 def _ours(error: BaseException) -> bool:
@@ -58,6 +60,19 @@ def _ours(error: BaseException) -> bool:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("stc.")
+
+
+def _of_weight(message: str, weight: str | None) -> str:
+    """A message about weights as one about their column."""
+    if weight is None:
+        return message
+    rows = _ROWS.match(message)
+    found = _NO_WEIGHT.match(_ROWS.sub("", message))
+    if found:
+        start = rows[0] if rows else ""
+        value = ast.literal_eval(found[1])
+        return f"{start}column {weight!r}: '{value}' is not a number; each item has a weight"
+    return message.replace("sample_weight, item", f"column {weight!r}, item", 1)
 
 
 def _worded(data: Data, message: str, targets: Sequence[str]) -> str:

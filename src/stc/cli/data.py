@@ -13,7 +13,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -77,6 +77,12 @@ class Data:
 
         return stc.source(self.pattern)
 
+    def close(self) -> None:
+        """Take away what was unpacked from gzip, now and not when nobody knows it any more."""
+        if "_scanned" in vars(self):
+            for file in self._scanned.source.unpacked:
+                file.close()
+
     def source(self, **choice: Any) -> Any:
         """The data as the library reads it, with a choice of columns."""
         import stc
@@ -86,8 +92,16 @@ class Data:
 
 @contextmanager
 def opened(given: str, kind: str | None = None) -> Iterator[Data]:
-    """The data that a user names; what is spooled for it is gone afterwards."""
+    """The data that a user names; what is spooled or unpacked for it is gone afterwards."""
+    with _found(given, kind) as data, closing(data):
+        yield data
+
+
+@contextmanager
+def _found(given: str, kind: str | None) -> Iterator[Data]:
     if given == DASH:
+        if sys.stdin is None:
+            raise CommandError("standard input: is closed; name a file", FILE)
         with tempfile.TemporaryDirectory(prefix="stc-") as folder:
             path = _spooled(sys.stdin.buffer, folder, f".{kind or 'csv'}")
             yield _checked(Data("standard input", (path,), _ending(path), path))
@@ -239,6 +253,8 @@ def check_output(path: str, *others: str) -> None:
         raise CommandError(f"{path}: there is no folder {str(folder)!r}", FILE)
     if Path(path).is_dir():
         raise CommandError(f"{path}: is a folder; name a file", FILE)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise CommandError(f"{path}: is a device or a pipe; name a file", FILE)
     if not os.access(folder, os.W_OK):
         raise CommandError(f"{path}: the folder {str(folder)!r} cannot be written to", FILE)
     for other in others:

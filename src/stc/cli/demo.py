@@ -10,15 +10,18 @@ from sklearn.metrics import classification_report
 from sklearn.model_selection import train_test_split
 
 import stc
+from stc._atomic import beside
 from stc.cli.data import check_output
 from stc.cli.desk import Desk
+from stc.cli.failing import writing
 
 
 def write_csv(desk: Desk, path: str) -> None:
     """Write the Zoo data to a file, to try the other commands with."""
     check_output(path)
     data = (resources.files("stc") / "data" / "zoo.csv").read_bytes()
-    Path(path).write_bytes(data)
+    with writing(path), beside(Path(path)) as part:
+        part.write_bytes(data)
     desk.say(f"101 animals, their names, 16 attributes and class_type, their class -> {path}")
 
 

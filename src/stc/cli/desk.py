@@ -41,7 +41,9 @@ class Desk:
 
     def result(self, facts: Any) -> None:
         """Write a result for a machine."""
-        print(json.dumps(facts, ensure_ascii=False, indent=1, default=str))
+        unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+        told = json.dumps(facts, ensure_ascii=not unicode, allow_nan=False, indent=1, default=str)
+        print(told)
 
     def progress(self) -> AbstractContextManager[Any]:
         """Within it, a progress bar is shown only if it is welcome."""

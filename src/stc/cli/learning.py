@@ -14,6 +14,7 @@ from stc.cli.data import Data, check_output, columns_of, opened
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, FILE, MODEL, USAGE, CommandError, one_line, writing
 from stc.files import exclusively
+from stc.workings import UNLEARNT
 
 # Rows by which settings are chosen.
 _TUNED_BY = 100_000
@@ -127,7 +128,7 @@ def fit(
         source, targets, weight = _read(data, roles)
         parameters = _with_columns(parameters, source, data)
         target = targets[0] if len(targets) == 1 else targets
-        with blaming(data, targets):
+        with blaming(data, targets, weight):
             if tune:
                 parameters = _tuned(desk, source, target, weight, parameters)
             model = stc.SparseTensorClassifier(**parameters).fit(source, target, weight)
@@ -222,8 +223,9 @@ def update(
     def learn(model: Any, source: Any, target: Any, weight: str | None) -> None:
         model.partial_fit(source, target, sample_weight=weight, batch_id=batch)
 
-    before, facts = _changed(desk, path, given, kind, roles, learn)
-    _tell(desk, "learnt", batch, facts, facts["items"] - before)
+    before, ledger, facts = _changed(desk, path, given, kind, roles, learn)
+    items = facts["items"] - before
+    _tell(desk, _learnt_words(batch, ledger, items), facts, items)
 
 
 def unlearn(
@@ -232,10 +234,13 @@ def unlearn(
     """Forget items that were learnt, in the model's file."""
 
     def forget(model: Any, source: Any, target: Any, weight: str | None) -> None:
+        if not source.source.head(source.source.names[:1], 1).height:
+            raise ValueError("the source has no rows")
         model.unlearn(source, target, weight, batch_id=batch)
 
-    before, facts = _changed(desk, path, given, kind, roles, forget)
-    _tell(desk, "forgot", batch, facts, before - facts["items"])
+    before, ledger, facts = _changed(desk, path, given, kind, roles, forget)
+    items = before - facts["items"]
+    _tell(desk, _forgot_words(batch, ledger, items), facts, items)
 
 
 def _changed(
@@ -245,8 +250,11 @@ def _changed(
     kind: str | None,
     roles: Roles,
     change: Callable[[Any, Any, Any, str | None], None],
-) -> tuple[float, dict[str, Any]]:
-    """Change a model in its file, one process at a time; the items before, and the facts after."""
+) -> tuple[float, frozenset[str], dict[str, Any]]:
+    """Change a model in its file, one process at a time.
+
+    The items and the batches before, and the facts after.
+    """
     check_output(path, given)
     os.stat(path)  # a model that is not there is no reason to wait for data
     with opened(given, kind) as data, desk.progress(), exclusively(path):
@@ -255,20 +263,37 @@ def _changed(
         source, targets, weight = _read(data, roles)
         target = targets[0] if len(targets) == 1 else targets or None
         known = targets_known(model, targets)
-        with blaming(data, known):
+        ledger = model._batches()
+        with blaming(data, known, weight or model._learnt.roles.weight):
             change(model, source, target, weight)
         if not hasattr(model, "_learnt"):
             raise CommandError(
                 f"{path}: nothing would be left of the model; delete it instead", DATA
             )
-        return before, facts_of(model, path, saved(model, path))
+        return before, ledger, facts_of(model, path, saved(model, path))
 
 
-def _tell(desk: Desk, verb: str, batch: str | None, facts: dict[str, Any], items: float) -> None:
-    words = f"{verb} {count_of(items, 'item')}"
-    if batch is not None and not items:
-        words = f"batch {batch!r} was in the model's ledger before, so it does not count again"
+def _tell(desk: Desk, words: str, facts: dict[str, Any], items: float) -> None:
     desk.done({**facts, "changed": items}, f"{words}; now {described(facts)}")
+
+
+def _learnt_words(batch: str | None, ledger: frozenset[str], items: float) -> str:
+    """What an update did; a batch that was learnt under its id before is not learnt again."""
+    if batch not in ledger:
+        return f"learnt {count_of(items, 'item')}"
+    if UNLEARNT + str(batch) in ledger:
+        return (
+            f"batch {batch!r} was learnt and unlearnt before, so it does not count again "
+            "(to learn it again, give it another id)"
+        )
+    return f"batch {batch!r} was in the model's ledger before, so it does not count again"
+
+
+def _forgot_words(batch: str | None, ledger: frozenset[str], items: float) -> str:
+    """What an unlearn did; a batch is forgotten once, too."""
+    if batch is None or UNLEARNT + batch not in ledger:
+        return f"forgot {count_of(items, 'item')}"
+    return f"batch {batch!r} was unlearnt before, so it is not taken away again"
 
 
 def merge(desk: Desk, paths: Sequence[str], output: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,8 +20,13 @@ _MATRIX, _CONFUSIONS = 12, 12
 # Classes of a table, and of a list of bars.
 _TABLE, _BARS = 60, 20
 _BAR = 28
-# Signs of a class or a feature, before it is cut.
+# Columns of a terminal, at least; and of those where a table must be a narrow one.
+_LEAST, _NARROW = 40, 60
+# Signs of a class or a feature, before it is cut; and of those in a sentence, of a document.
 _LONG = 32
+_LONGER, _DOCUMENT = 60, 5000
+# Columns of a line of bars that hold neither the name nor the bar.
+_BESIDES = 13
 _SHORT = 14
 # A blank at which no line ends.
 _FIXED = "\N{NO-BREAK SPACE}"
@@ -36,7 +42,9 @@ class _Terminal(Console):
 
 def terminal() -> Console:
     """The standard output, in colours only if it is a terminal."""
-    return _Terminal(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    console = _Terminal(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    console.width = max(console.width, _LEAST)
+    return console
 
 
 def cut(label: Any, most: int = _LONG) -> str:
@@ -58,9 +66,9 @@ def _table(*columns: str, left: int = 1) -> Table:
     return table
 
 
-def bar(share: float, console: Console, style: str = "green") -> Text:
+def bar(share: float, console: Console, style: str = "green", length: int = _BAR) -> Text:
     """A bar, in eighths of a sign where the terminal has them."""
-    eighths = round(min(abs(share), 1.0) * _BAR * 8)
+    eighths = round(min(abs(share), 1.0) * length * 8)
     if console.options.ascii_only:
         return Text("#" * round(eighths / 8), style=style)
     whole, rest = divmod(eighths, 8)
@@ -96,7 +104,8 @@ def _headline(found: Mapping[str, Any]) -> Text:
 
 def _classes(console: Console, found: Mapping[str, Any]) -> None:
     """The figures of each class, then their averages."""
-    table = _table("class", "precision", "recall", "F1", "items")
+    precision = "prec." if console.width < _NARROW else "precision"
+    table = _table("class", precision, "recall", "F1", "items")
     for row in found["classes"][:_TABLE]:
         table.add_row(cut(row["class"]), *_scores(row), number(row["support"]))
     left_out = len(found["classes"]) - _TABLE
@@ -106,6 +115,10 @@ def _classes(console: Console, found: Mapping[str, Any]) -> None:
     for name in ("micro", "macro", "weighted"):
         if name in found:
             table.add_row(f"{name} average", *_scores(found[name]), "", style="dim")
+    for column in table.columns[1:]:  # half a number is a wrong one: it is the names that give way
+        column.min_width = max(len(str(own)) for own in (column.header, *column.cells))
+    numbers = sum((column.min_width or 0) + 3 for column in table.columns[1:])
+    table.columns[0].max_width = max(console.width - numbers, 6)
     console.print()
     console.print(table)
 
@@ -183,11 +196,11 @@ def _items(own: Mapping[str, Any]) -> str:
 def of_item(found: Mapping[str, Any]) -> None:
     """Why one item gets its class, as bars."""
     console = terminal()
-    sentence = f"item {found['item']}: {found['sentence']}".replace(" %", _FIXED + "%")
+    sentence = f"item {found['item']}: {_shortened(found)}".replace(" %", _FIXED + "%")
     lines = textwrap.fill(sentence, console.width).replace(_FIXED, " ")
     console.print(Text(lines, style="bold"), soft_wrap=True)
     if found["text"] is not None:
-        console.print(f"\n{found['text']}")
+        console.print(f"\n{_excerpt(found['text'])}")
     if found["contributions"]:
         rows = [(row["feature"], row["share"]) for row in found["contributions"]]
         against = ", and (below 0 %) against it" if any(share < 0 for _, share in rows) else ""
@@ -203,17 +216,34 @@ def of_item(found: Mapping[str, Any]) -> None:
         console.print(f"\nNever seen in learning: {unseen}")
 
 
+def _shortened(found: Mapping[str, Any]) -> str:
+    """The sentence with features and a class of at most some length."""
+    sentence = str(found["sentence"])
+    names = [found["class"], *(row["feature"] for row in found["contributions"])]
+    for name in sorted((text_of(name) for name in names), key=len, reverse=True):
+        if len(name) > _LONGER:
+            sentence = sentence.replace(name, cut(name, _LONGER))
+    return sentence
+
+
+def _excerpt(document: str) -> str:
+    """The beginning of a document, with words of at most some length."""
+    words = re.sub(rf"\S{{{_LONGER},}}", lambda word: cut(word[0], _LONGER), document)
+    return words if len(words) <= _DOCUMENT else f"{words[:_DOCUMENT]}… (--json has all)"
+
+
 def _bars(
     console: Console, rows: Sequence[tuple[Any, float]], highest: float, digits: int = 0
 ) -> None:
     """A line a row: the name, its share, and that as a bar."""
-    names = [cut(name, _LONG) for name, _ in rows]
+    names = [cut(name, min(_LONG, (console.width - _BESIDES) * 2 // 3)) for name, _ in rows]
     width = max(map(cell_len, names), default=0)
+    length = max(min(_BAR, console.width - _BESIDES - width), 1)
     for name, (_, share) in zip(names, rows, strict=True):
         style = "green" if share >= 0 else "red"
         words = f"{share * 100:.{digits}f} %"
         line = Text(f"  {name}{' ' * (width - cell_len(name))}  {words:>7}  ")
-        console.print(line + bar(share / (highest or 1.0), console, style))
+        console.print(line + bar(share / (highest or 1.0), console, style, length))
 
 
 # --- info -----------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from stc import streams
+from stc._atomic import beside
 from stc.cli import showing
 from stc.cli.answering import targets_of
 from stc.cli.blaming import blaming
@@ -61,10 +63,18 @@ def _features(whole: GlobalExplanation, table: pl.DataFrame, place: int) -> list
 def _place(label: str, labels: Sequence[Any], path: str) -> int:
     """The number of the class that a user names."""
     names = [text_of(own) for own in labels]
-    if label not in names:
-        listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
-        raise CommandError(f"{path}: there is no class {label!r}; there is {listed}", DATA)
-    return names.index(label)
+    for own in (names, [_written(own) for own in labels]):
+        if label in own:
+            return own.index(label)
+    raise CommandError(f"{path}: there is no class {label!r}; there is {_few(names)}", DATA)
+
+
+def _written(label: Any) -> str:
+    """A class as `predict` writes it, as `true` for True."""
+    parts = label if isinstance(label, tuple) else (label,)
+    cells = (pl.DataFrame({"class": [part]}, strict=False) for part in parts)
+    texts = (own.write_csv(include_header=False, quote_style="never") for own in cells)
+    return ", ".join(text[:-1] for text in texts)
 
 
 def explain_item(
@@ -90,7 +100,9 @@ def explain_item(
         if html:
             from stc.report import report
 
-            report(model, one, title=f"{Path(path).name}: item {item}").save(html)
+            page = report(model, one, title=f"{Path(path).name}: item {item}")
+            with writing(html):
+                page.save(html)
             desk.done({"output": html, "items": 1}, f"item {item} -> {html}")
             return
         found = _reasons(model, one, item, label, top, path)
@@ -299,8 +311,9 @@ def sql(desk: Desk, path: str, output: str, options: dict[str, Any]) -> None:
     except ValueError as error:
         raise CommandError(one_line(str(error)), USAGE) from error
     if output == DASH:
-        print(query)
+        # As bytes: a terminal that lacks a sign must not change a name in the query.
+        sys.stdout.buffer.write(f"{query}\n".encode())
         return
-    with writing(output):
-        Path(output).write_text(f"{query}\n", encoding="utf-8")
+    with writing(output), beside(Path(output)) as part:
+        part.write_text(f"{query}\n", encoding="utf-8")
     desk.say(f"{options['dialect']} -> {output} ({size_of(os.path.getsize(output))})")

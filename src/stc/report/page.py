@@ -7,7 +7,6 @@ import hashlib
 import html
 import json
 import os
-import tempfile
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from stc._atomic import beside
 from stc._optional import optional
 from stc.classifier import SparseTensorClassifier
 from stc.explain import Answers
@@ -71,17 +71,8 @@ class Report:
         'page.html'
         """
         path = Path(path)
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(self.html)
-            mask = os.umask(0)  # can only be read by setting it
-            os.umask(mask)
-            os.chmod(beside, 0o666 & ~mask)
-            os.replace(beside, path)
-        except BaseException:
-            os.unlink(beside)
-            raise
+        with beside(path) as part:
+            part.write_text(self.html, encoding="utf-8", newline="")
         return path
 
     def _repr_html_(self) -> str:

@@ -195,8 +195,11 @@ def _unpacked(path: str) -> Any:
     try:
         with gzip.open(path) as packed:
             shutil.copyfileobj(packed, file, _SAMPLE)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path!r} is not gzip, or not all of it: {error}") from None
+    except BaseException as error:
+        file.close()
+        if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
+            raise ValueError(f"{path!r} is not gzip, or not all of it: {error}") from None
+        raise
     file.flush()
     return file
 
