@@ -222,7 +222,7 @@ def wide(raw: bytes, rng: random.Random) -> bytes:
     """A sparse matrix with columns without end, or texts with room without end."""
     frame, metadata = _parts(raw)
     header = json.loads(metadata["stc"])
-    header["schema"]["width"] = rng.choice([10**7, 10**9, 10**15])
+    header["schema"]["width"] = rng.choice([10**6, 10**9, 10**15])
     header["parameters"]["power"] = [{"array": ["<U60000000", [1], ["a"]]}] * rng.choice([0, 50])
     return _joined(frame, {**metadata, "stc": json.dumps(header)})
 

@@ -212,6 +212,16 @@ def test_what_is_not_fitted_or_cannot_answer_is_not_saved(path: Path) -> None:
     assert not path.exists()
 
 
+def test_what_could_not_be_loaded_is_not_saved(path: Path) -> None:
+    wide = SparseTensorClassifier().fit(sparse.csr_array((1, 1 << 26)), ["x"])
+    with pytest.raises(ValueError, match="too many attributes"):
+        wide.save(path)
+    assert not path.exists()
+    hashed = SparseTensorClassifier().fit(sparse.csr_array(([1.0], ([0], [7])), (1, 1 << 22)), [1])
+    hashed.save(path)
+    assert load(path).n_features_in_ == 1 << 22
+
+
 def test_pickle_and_joblib_still_work(path: Path, tmp_path: Path) -> None:
     X, y = stc.load_zoo()
     model = SparseTensorClassifier().fit(X, y)

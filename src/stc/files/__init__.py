@@ -19,7 +19,7 @@ from stc.archiving import header_of, learnt_of, model_of, parameters_of
 from stc.files.columns import class_names, columns_of, frames_of, order_of
 from stc.files.errors import ModelFileError
 from stc.files.inspection import MOST_ROWS, Inspected, check_ends, inspected
-from stc.files.numbering import numbered
+from stc.files.numbering import numbered, too_wide
 from stc.files.soundness import check_dtypes, check_header, check_learnt
 from stc.learnt import Learnt
 from stc.sources.writing import streamed
@@ -52,6 +52,11 @@ def write_model(learnt: Learnt, parameters: Mapping[str, Any], path: str | Path)
         "batches": sorted(learnt.batches),
     }
     told = json.dumps(header, ensure_ascii=False, allow_nan=False)
+    if _lists_too_much(told) or too_wide(model.schema.width, sum(header["entries"])):
+        raise ValueError(
+            "the model has too many attributes, classes or chosen conjunctions for what it has "
+            "learnt: no file could be told from a damaged one; use pickle, or a store"
+        )
     metadata = {_HEADER: told, _VERSION: __version__, _DIGEST: _BLANK}
     path = Path(path)
     with beside(path) as part:
@@ -138,12 +143,16 @@ def _check_digest(raw: bytes, found: Inspected) -> None:
 def _header(metadata: Mapping[str, str]) -> Any:
     if _HEADER not in metadata:
         raise ModelFileError("it is a table of data, and no model of stc")
-    if sum(map(metadata[_HEADER].count, ",[{")) > _MOST_LISTED:
+    if _lists_too_much(metadata[_HEADER]):
         raise ModelFileError("its header lists too much")
     try:
         return json.loads(metadata[_HEADER])
     except json.JSONDecodeError as error:
         raise ModelFileError(f"its header is not JSON ({error})") from None
+
+
+def _lists_too_much(header: str) -> bool:
+    return sum(map(header.count, ",[{")) > _MOST_LISTED
 
 
 def _groups(lazy: pl.LazyFrame, found: Inspected) -> Iterator[pl.DataFrame]:

@@ -70,8 +70,9 @@ def frames_of(model: Model) -> Iterator[pl.DataFrame]:
     for number, subset in enumerate(model.policy):
         corpus = model.corpora[subset]
         mass = corpus.mass
-        rows = np.repeat(np.arange(mass.shape[0]), np.diff(mass.indptr))
-        features = _feature_texts(model, subset, schema)
+        used = np.flatnonzero(corpus.used_rows)  # of a sparse matrix, few of many
+        rows = np.repeat(np.arange(len(used)), np.diff(mass.indptr)[used])
+        features = _feature_texts(model, subset, used, schema)
         angles = np.zeros(mass.nnz) if corpus.phases is None else corpus.phases.angles
         for start, end in _parts(features["bytes"].to_numpy()[rows]):
             own = slice(start, end)
@@ -88,16 +89,20 @@ def frames_of(model: Model) -> Iterator[pl.DataFrame]:
             )
 
 
-def _feature_texts(model: Model, subset: Subset, schema: pl.Schema) -> pl.DataFrame:
-    """Attribute and value of each row of a set's corpus, and how long they are."""
-    corpus = model.corpora[subset]
-    features = model.features(subset, np.arange(corpus.mass.shape[0])) if subset else [()]
+def _feature_texts(
+    model: Model, subset: Subset, rows: NDArray[Any], schema: pl.Schema
+) -> pl.DataFrame:
+    """Attribute and value of these rows of a set's corpus, and how long they are."""
+    if model.schema.kind == "counts" and subset:
+        features: Any = [((None, f"x{place}"),) for place in rows.tolist()]
+    else:
+        features = model.features(subset, rows) if subset else [()] * len(rows)
     parts = map(parts_of, features)
     if schema["value"] == pl.String:
-        rows: Any = [own[0] if own else (None, None) for own in parts]
+        pairs: Any = [own[0] if own else (None, None) for own in parts]
     else:
-        rows = [([a for a, _ in own], [v for _, v in own]) for own in parts]
-    texts = {"attribute": [a for a, _ in rows], "value": [v for _, v in rows]}
+        pairs = [([a for a, _ in own], [v for _, v in own]) for own in parts]
+    texts = {"attribute": [a for a, _ in pairs], "value": [v for _, v in pairs]}
     frame = pl.DataFrame(texts, schema={name: schema[name] for name in texts})
     return frame.with_columns(bytes=length_of("attribute", schema) + length_of("value", schema))
 

@@ -18,7 +18,12 @@ from stc.tensor import Subset, Tuples
 from stc.vocabulary import Feature, Vocabulary
 
 # Columns that a sparse matrix may have, however few of them were ever seen.
-_WIDE, _WIDE_PER_ENTRY = 1 << 23, 1000
+_WIDE, _WIDE_PER_ENTRY = 1 << 24, 1000
+
+
+def too_wide(width: int, entries: int) -> bool:
+    """Whether a sparse matrix has more columns than a file of so many entries may tell of."""
+    return width > max(_WIDE, _WIDE_PER_ENTRY * entries)
 
 
 def numbered(
@@ -161,7 +166,7 @@ class _Numbering:
         """The features, and the number of each by the order in which it was first seen."""
         if self._schema.kind == "counts":
             width = self._schema.width
-            if width > max(_WIDE, _WIDE_PER_ENTRY * self._runs.rows):
+            if too_wide(width, self._runs.rows):
                 self._refuse(f"it has {width:,} columns for {self._runs.rows:,} entries")
             return Vocabulary({}, width), None  # a column is its own number
         size = len(self._numbers)
