@@ -214,7 +214,7 @@ def texts_changed(raw: bytes, rng: random.Random) -> bytes:
 
 
 def _many_lists(frame: pl.DataFrame, metadata: dict[str, str]) -> bytes:
-    long = frame[[0] * 300_000].with_columns(pl.lit([["x"] * 50]).first().alias("value"))
+    long = frame[[0] * 60_000].with_columns(pl.lit([["x"] * 50]).first().alias("value"))
     return _joined(long, metadata)
 
 
