@@ -81,10 +81,6 @@ def _mapped(shape: Shape) -> Callable[[Any, str], None]:
     return check
 
 
-def _anything(value: Any, where: str) -> None:
-    pass
-
-
 def _fits(value: Any, shape: Shape, where: str) -> None:
     """Refuse a value that is not of a shape."""
     if isinstance(shape, dict):
