@@ -9,6 +9,7 @@ from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
@@ -49,6 +50,7 @@ from stc.crossfit import CrossFit, folds_of
 from stc.encode import encode
 from stc.layout import Layout
 from stc.policy import Hyper
+from stc.splits import Items, groups_of, splits_of
 from test_sklearn import measurements, run_check
 
 INF = math.inf
@@ -463,10 +465,99 @@ def test_an_iterator_of_splits_is_used_once() -> None:
     assert_array_equal(scores_of(one.cv_results_), scores_of(other.cv_results_))
 
 
-def test_groups_are_refused_for_there_are_none() -> None:
+def test_a_splitter_of_groups_needs_groups() -> None:
     X, y = table()
     with pytest.raises(ValueError, match="groups"):
         SparseTensorClassifierCV(**QUICK, cv=GroupKFold(2)).fit(X, y)
+
+
+def test_a_splitter_gets_the_groups_as_gridsearchcv_gives_them() -> None:
+    X, y = table()
+    groups = [f"person {k // 4}" for k in range(60)]
+    model = SparseTensorClassifierCV(**FEW, **QUICK, scoring="accuracy", cv=GroupKFold(3))
+    model.fit(X, y, groups=groups)
+    splits = list(GroupKFold(3).split(X, y, groups))
+    assert_same_search(model, searched(model.set_params(cv=splits), X, y))
+
+
+GROUPS: dict[str, Callable[[list[int]], Any]] = {
+    "list": lambda own: own,
+    "texts": lambda own: [f"thread {k}" for k in own],
+    "mixed": lambda own: [k if k % 2 else str(k) for k in own],
+    "array": np.array,
+    "column": lambda own: np.array(own)[:, None],
+    "polars": pl.Series,
+    "pandas": pd.Series,
+    "categories": lambda own: pd.Series(own, dtype="category"),
+    "days": lambda own: np.datetime64("2026-01-01") + np.array(own),
+}
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+@pytest.mark.parametrize("cv", [None, 2, 4])
+def test_a_group_is_learnt_from_or_judged(kind: str, cv: int | None) -> None:
+    """Folds of whole groups; items that weigh nothing are in none."""
+    classes, groups = rng_of(6).integers(0, 3, 60), rng_of(7).integers(0, 12, 60)
+    present = np.arange(60) % 7 > 0
+    items = Items(classes, present, groups_of(GROUPS[kind](groups.tolist()), 60))
+    splits = splits_of(items, cv, seed=0)
+    assert len(splits) == (5 if cv is None else cv)
+    everything = np.arange(present.sum())
+    assert_array_equal(np.sort(np.concatenate([split.judged for split in splits])), everything)
+    own = groups[present]
+    for learning, judged in splits:
+        assert_array_equal(np.sort(np.concatenate([learning, judged])), everything)
+        assert not set(own[learning]) & set(own[judged])
+
+
+def test_groups_of_few_items_of_a_class_are_no_reason_to_warn() -> None:
+    X, y = load_zoo()  # 4 amphibians for 5 folds; warnings are errors here
+    model = SparseTensorClassifierCV(**FEW, **QUICK).fit(X, y, groups=np.arange(len(y)) // 2)
+    assert model.n_splits_ == 5
+
+
+def test_folds_of_groups_have_the_classes_in_proportion() -> None:
+    y = np.array(["a"] * 90 + ["b"] * 10)
+    seen: list[list[str]] = []
+    SparseTensorClassifierCV(
+        **ONE, phases=None, cv=5, scoring=lambda _, X, y: seen.append(y.tolist()) or 0.0
+    ).fit([["v"]] * 100, y, groups=range(100))
+    assert [fold.count("b") for fold in seen] == [2] * 5
+
+
+@pytest.mark.parametrize(
+    ("groups", "cv", "message"),
+    [
+        ([1, 2, 3], None, "groups: 3 of them for 60 items"),
+        ("person", None, "groups='person': give the group of each item, not the name"),
+        ([1] * 60, None, "cv=5 folds need as many groups, and there are 1$"),
+        ([1, 2, 3] * 20, 4, "cv=4 folds need as many groups, and there are 3$"),
+        ([*"abcde", None] * 10, None, "groups, item 5: missing; give the item a group"),
+        ([1.0, 2.0, float("nan")] * 20, None, "groups, item 2: missing"),
+    ],
+)
+def test_groups_that_cannot_be(groups: Any, cv: int | None, message: str) -> None:
+    X, y = table()
+    model = SparseTensorClassifierCV(**FEW, **QUICK, cv=cv)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, groups=groups)
+    assert not hasattr(model, "best_estimator_")
+
+
+def test_what_tells_groups_apart_is_not_mistaken_for_what_tells_classes() -> None:
+    """A word of one thread only: by lot it looks better than it is in a new thread."""
+    rng = rng_of(5)
+    threads = np.repeat(np.arange(40), 10)
+    y = np.where(threads % 2, "yes", "no")
+    hint = np.where(rng.random(400) < 0.75, y, np.where(y == "yes", "no", "yes"))
+    X = [[own, f"t{thread}"] for own, thread in zip(hint, threads, strict=True)]
+    model = SparseTensorClassifierCV(
+        phases=None, interactions=1, power=0.5, balance=1.0, entropy=[0.0, 2.0], scoring="accuracy"
+    )
+    by_lot = model.fit(X, y).best_score_
+    apart = clone(model).fit(X, y, groups=threads).best_score_
+    assert by_lot > 0.95
+    assert 0.7 < apart < 0.8
 
 
 def test_folds_by_number_have_of_every_class_the_same_share() -> None:

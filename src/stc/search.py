@@ -20,13 +20,12 @@ from stc.formulas import Floats
 from stc.layout import Layout
 from stc.phases import Descent, start_of, strength
 from stc.policy import Hyper
+from stc.splits import Split
 
 # Folds within what is learnt from, whose weights leave them out.
 _INNER_FOLDS = 10
 # The default score: accuracy less this share of the log-loss, for which no probability is below ...
 _LOSS_SHARE, _LEAST = 0.2, 1e-4
-# In a first round: items to learn from and to judge by.
-_FEW_ITEMS, _FEW_SPLITS = (4000, 2000), 5
 
 
 class Candidate(NamedTuple):
@@ -38,13 +37,6 @@ class Candidate(NamedTuple):
     order: int
     hyper: Hyper
     penalty: float | None
-
-
-class Split(NamedTuple):
-    """Items to learn from, and items to judge by."""
-
-    learning: NDArray[Any]
-    judged: NDArray[Any]
 
 
 @dataclass
@@ -269,20 +261,6 @@ def accuracy_less_loss(P: Floats, truth: Floats, weight: Floats) -> float:
     right = truth[np.arange(len(P)), np.argmax(P, axis=1)]
     loss = -(truth * np.log(np.maximum(P, _LEAST))).sum(axis=1)
     return float(np.average(right - _LOSS_SHARE * loss, weights=weight))
-
-
-def first_splits(splits: Sequence[Split], seed: int) -> list[Split]:
-    """Few items of one split, or of several if these are small."""
-    generator = check_random_state(seed)
-    learn, judge = _FEW_ITEMS
-    few = splits[: int(np.clip(judge // len(splits[0].judged), 1, _FEW_SPLITS))]
-    return [
-        Split(
-            np.sort(generator.permutation(split.learning)[:learn]),
-            np.sort(generator.permutation(split.judged)[:judge]),
-        )
-        for split in few
-    ]
 
 
 def results_of(trials: Sequence[Trial], chosen: Sequence[dict[str, Any]]) -> dict[str, Any]:

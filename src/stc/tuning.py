@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from stc.classifier import SparseTensorClassifier
 from stc.conjunctions import Interactions
-from stc.crossfit import folds_of
 from stc.explain import GlobalExplanation, LocalExplanation
 from stc.formulas import Floats
 from stc.intake import Batch
@@ -32,13 +30,12 @@ from stc.search import (
     Candidate,
     Problem,
     Search,
-    Split,
     Trial,
     accuracy_less_loss,
-    first_splits,
     results_of,
 )
 from stc.sources import source_of
+from stc.splits import Items, Split, enough, first_splits, groups_of, splits_of
 
 # What "auto" tries. Plain settings cost next to nothing; phases are learnt for few.
 _PLAIN = {"power": (1 / 3, 0.5, 1.0), "balance": (0.0, 0.5, 1.0), "entropy": (0.0, 0.5, 1.0, 2.0)}
@@ -62,11 +59,8 @@ _MANY_ITEMS = 5000
 # First round of the phases: iterations; how many are tried with other penalties, how many go on.
 _FIRST_ROUND = (60,)
 _PROMISING, _FINALISTS = 3, 2
-# Last round: iterations after which the judged items are looked at, and how many of these suffice.
+# Last round: iterations after which the judged items are looked at.
 _CHECKPOINTS = (40, 70, 120, 200)
-_ENOUGH_JUDGED = 2000
-# Folds, and how often few items are dealt into them.
-_FOLDS, _MOST_DEALS = 5, 3
 # Parameters of SparseTensorClassifier that are not chosen, and what each may be.
 _COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
 _CONSTRAINTS = SparseTensorClassifier._parameter_constraints
@@ -110,7 +104,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         As in scikit-learn. None: accuracy, less a fifth of the log-loss to tell equals apart.
     cv : int or splitter, default=None
         Folds, or a splitter of scikit-learn. None: 5 folds, of fewer than 2,000 items dealt twice,
-        of fewer than 1,000 three times.
+        of fewer than 1,000 three times (with groups, once).
     n_jobs : int, default=None
         Threads.
     random_state : int or RandomState, default=0
@@ -211,13 +205,16 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     # --- learning ---------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose the hyper-parameters, and fit a model with them to everything.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `SparseTensorClassifier.fit`; y with one class an item.
+        groups : array-like of shape (n_items,), default=None
+            What some items share and new ones will not (a person, a thread, a day): items of one
+            group are never learnt from and judged in the same split. A splitter gets them, too.
 
         Returns
         -------
@@ -239,7 +236,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         self._validate_params()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._check_grids()
-        searches = self._searched(_Given(X, y, sample_weight), seed)
+        searches = self._searched(_Given(X, y, sample_weight), groups, seed)
         tried = [(search, trial) for search in searches for trial in search.trials]
         trials = [trial for _, trial in tried]
         best = max((t for t in trials if t.stage == 2), key=lambda trial: trial.mean)
@@ -257,11 +254,11 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         common = {name: getattr(self, name) for name in _COMMON}
         return common if self.missing != "auto" else common | {"missing": missing}
 
-    def _searched(self, given: _Given, seed: int) -> list[Search]:
+    def _searched(self, given: _Given, groups: Any, seed: int) -> list[Search]:
         """Everything tried: phases only with the better way to take what is missing."""
         batch = self._batch(given)
         search = self._search(given, batch, seed)
-        splits = self._splits(search.problem, batch, seed)
+        splits = self._splits(batch, groups, seed)
         searches = [search]
         if self.missing == "auto" and _with_gaps(batch.observed):
             searches.append(self._search(given, self._batch(given, "category"), seed, "category"))
@@ -378,37 +375,12 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         affordable = layout.affordable(truth, weight, min_support, _MOST_PER_ITEM)
         return affordable if documents else min(_MOST_CONJUNCTIONS, affordable)
 
-    def _splits(self, problem: Problem, batch: Batch, seed: int) -> list[Split]:
-        classes = np.argmax(problem.truth, axis=1)
-        if self.cv is None or isinstance(self.cv, Integral):
-            count = _FOLDS if self.cv is None else int(self.cv)
-            if not 2 <= count <= len(classes):
-                raise ValueError(
-                    f"cv={count} folds need as many items, and there are n_samples={len(classes)}"
-                )
-            deals = 1
-            if self.cv is None:  # chance has less of a say if few items are judged several times
-                deals = int(np.clip(np.ceil(_ENOUGH_JUDGED / len(classes)), 1, _MOST_DEALS))
-            generator = check_random_state(seed)
-            folds = [folds_of(classes, count, generator) for _ in range(deals)]
-            return [
-                Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k))
-                for fold, k in product(folds, range(count))
-            ]
-        # A splitter knows the items as they were given, with those that weigh nothing.
-        classes = np.argmax(batch.target.column.matrix().toarray(), axis=1)
-        splitter = check_cv(self.cv, classes, classifier=True)
-        present = batch.sample_weight > 0
-        places, everything = np.cumsum(present) - 1, np.arange(len(classes))
-        splits = []
-        for pair in splitter.split(np.zeros((len(classes), 1)), classes):
-            parts = [everything[part] for part in pair]
-            splits.append(Split(*(places[part[present[part]]] for part in parts)))
-        if not splits or not all(len(part) for split in splits for part in split):
-            raise ValueError(
-                "cv: there must be a split, each with items to learn from and to judge"
-            )
-        return splits
+    def _splits(self, batch: Batch, groups: Any, seed: int) -> list[Split]:
+        column = batch.target.column
+        order = np.argsort(np.asarray(column.values))  # whatever the order in which they came
+        classes = np.argmax(column.matrix().toarray()[:, order], axis=1)
+        items = Items(classes, batch.sample_weight > 0, groups_of(groups, len(classes)))
+        return splits_of(items, self.cv, seed)
 
     def _scorer(self, problem: Problem, classes: NDArray[Any], batch: Batch) -> Any:
         """What judges probabilities of items."""
@@ -435,10 +407,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _judging(self, splits: list[Split]) -> list[Split]:
         """As many of the splits as are needed, if it is ours to say."""
-        if not isinstance(self.phases, str):
-            return splits
-        judged = len(splits[0].judged)
-        return splits[: int(np.clip(np.ceil(_ENOUGH_JUDGED / judged), 1, len(splits)))]
+        return enough(splits) if isinstance(self.phases, str) else splits
 
     def _without_phases(self, search: Search, splits: list[Split]) -> None:
         penalties = _grid(self.phases, (np.inf,))
