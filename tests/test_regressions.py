@@ -270,3 +270,26 @@ def test_an_indicator_keeps_its_width() -> None:
 def test_a_target_named_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="twice"):
         SparseTensorClassifier(targets=["k", "k"]).fit([{"a": 1, "k": "p"}])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [2**64, 2**64 + 1, 5, 2**64],
+        [2**63 + 1, 2**63, -1, 2**63],  # as floats two of them would be one
+        [10**30, -(10**30), 0, 10**30],
+        [2**63 + 1, 2**63, 2**63 + 1, 2**63],
+    ],
+)
+@pytest.mark.parametrize("make", [list, lambda own: np.array(own, dtype=object)])
+def test_integers_too_large_for_numpy_are_labels(
+    labels: list[int], make: Any, tmp_path: Path
+) -> None:
+    X = [["a"], ["b"], ["c"], ["a"]]
+    model = SparseTensorClassifier().fit(X, make(labels))
+    assert model.classes_.tolist() == sorted(set(labels))
+    assert model.predict(X[1:3]).tolist() == labels[1:3]
+    model.partial_fit([["d"]], make(labels[:1])).save(tmp_path / "model.parquet")
+    restored = stc.load(tmp_path / "model.parquet")
+    assert restored.classes_.tolist() == model.classes_.tolist()
+    assert restored.predict([["d"]]).tolist() == labels[:1]

@@ -18,7 +18,7 @@ _DISTINCT_SHARE = 0.9
 # ... and there are enough of them to say so.
 _ENOUGH = 20
 # Floats beyond this are not all integers, and Int64 could not hold them.
-_EXACT_FLOAT = 2.0**53
+EXACT_FLOAT = 2.0**53
 
 
 class Coded(NamedTuple):
@@ -107,7 +107,7 @@ def _code_strings(series: pl.Series) -> Coded:
 def _code_floats(series: pl.Series) -> Coded:
     series = series.fill_nan(None)
     present = series.drop_nulls().to_numpy()
-    if not len(present) or (np.abs(present).max() < _EXACT_FLOAT and not (present % 1).any()):
+    if not len(present) or (np.abs(present).max() < EXACT_FLOAT and not (present % 1).any()):
         return _code_strings(series.cast(pl.Int64).cast(pl.String))._replace(floats=True)
     # Distinct in their own precision, so that float32 0.1 is "0.1".
     coded = _code_distinct(series, lambda distinct: list(distinct.to_numpy()))

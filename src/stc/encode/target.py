@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from numbers import Real
@@ -17,7 +17,7 @@ from sklearn.utils import column_or_1d
 
 from stc.encode.cells import as_weights, check_weights
 from stc.encode.pandas import strings_of
-from stc.encode.scalars import code_series
+from stc.encode.scalars import EXACT_FLOAT, code_series
 from stc.observations import Column, offsets_of, sum_by_item
 from stc.product import crossed
 from stc.targets import Form, Target
@@ -243,10 +243,20 @@ def _as_labels(y: Any) -> Any:
 
 
 def _array_of(labels: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
-    """np.asarray, but labels of different types stay what they are."""
+    """np.asarray, but labels of different types, and large integers, stay what they are."""
     array = np.asarray(labels)
     mixed = array.dtype.kind in "US" and not all(isinstance(x, (str, bytes)) for x in labels)
-    return np.asarray(labels, dtype=object) if mixed else array
+    rounded = array.dtype.kind == "f" and _some_inexact(array) and _all_integers(labels)
+    return np.asarray(labels, dtype=object) if mixed or rounded else array
+
+
+def _some_inexact(numbers: NDArray[Any]) -> bool:
+    """Whether some float is so large that two integers may have become the same."""
+    return bool((abs(numbers) >= EXACT_FLOAT).any())
+
+
+def _all_integers(labels: Iterable[Any]) -> bool:
+    return all(isinstance(label, (int, np.integer)) for label in labels)
 
 
 def factorize_labels(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -283,9 +293,10 @@ def _factorize_objects(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.i
     if kinds == {str}:
         return _factorize_strings(pl.Series(labels.tolist(), dtype=pl.String), labels.dtype)
     if all(issubclass(kind, (int, float, np.number)) for kind in kinds) and bool not in kinds:
-        numbers = np.array(labels.tolist())
-        classes, codes = factorize_labels(numbers)
-        return classes.astype(object), codes
+        numbers = _array_of(labels.tolist())
+        if numbers.dtype.kind != "O":  # else integers that only Python can hold
+            classes, codes = factorize_labels(numbers)
+            return classes.astype(object), codes
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
