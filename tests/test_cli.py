@@ -191,6 +191,45 @@ def test_tune_chooses_and_learns_all(run):
     assert "--policy" in run(*common, "--policy", "learn", code=2).err
 
 
+def test_tune_keeps_groups_together(run):
+    """A patient has the same label in all rows, so by lot the patient's own habits tell it."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for patient in range(40):
+        kind = "sick" if patient % 2 else "well"
+        for _ in range(6):
+            hint = kind if rng.random() < 0.8 else ("well" if kind == "sick" else "sick")
+            rows.append((f"p{patient}", f"town {patient}", hint, kind))
+    schema = ["patient", "town", "hint", "kind"]
+    pl.DataFrame(rows, schema=schema, orient="row").write_csv("visits.csv")
+    common = ["fit", "visits.csv", "-t", "kind", "-o", "m.stc.parquet"]
+    run(*common, "--tune", "--group", "patient")
+    model = stc.load("m.stc.parquet")
+    assert list(model.feature_names_in_) == ["town", "hint"]
+    visits = pl.read_csv("visits.csv")
+    X, y = visits.select("town", "hint"), visits["kind"]
+    expected = stc.SparseTensorClassifierCV().fit(X, y, groups=visits["patient"])
+    assert np.allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-12)
+    by_lot = stc.SparseTensorClassifierCV().fit(X, y)
+    assert by_lot.best_score_ > expected.best_score_ + 0.1
+    assert "--group is for --tune" in run(*common, "--group", "patient", code=2).err
+    assert "'pacient'" in run(*common, "--tune", "--group", "pacient", code=4).err
+    run(*common, "--tune", "--group", "patient", "--columns", "hint,patient")
+    assert list(stc.load("m.stc.parquet").feature_names_in_) == ["hint", "patient"]
+
+
+def test_a_row_without_a_group(run):
+    rows = [("p", "u", "a"), (None, "v", "b")] * 10
+    pl.DataFrame(rows, schema=["who", "x", "kind"], orient="row").write_csv("visits.csv")
+    common = ["fit", "visits.csv", "-t", "kind", "-o", "m.stc.parquet", "--tune", "--group", "who"]
+    said = run(*common, code=4).err
+    assert said.startswith("stc: visits.csv: line 3, column 'who': missing; give the item a group")
+    pl.DataFrame(rows, schema=["who", "x", "kind"], orient="row").fill_null("q").write_csv(
+        "visits.csv"
+    )
+    assert "cv=5 folds need as many groups, and there are 2" in run(*common, code=4).err
+
+
 # --- predict ------------------------------------------------------------------------------------
 
 

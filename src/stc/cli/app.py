@@ -213,6 +213,12 @@ def fit(
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose the settings by cross-validation.")
     ] = False,
+    group: Annotated[
+        Name,
+        typer.Option(
+            "--group", metavar="COLUMN", help="For --tune: rows of a group stay together."
+        ),
+    ] = None,
     power: Annotated[
         float, typer.Option(metavar="NUMBER", min=0, help="How contributions add up.")
     ] = 0.5,
@@ -282,7 +288,7 @@ def fit(
         "phases": phases,
     }
     given = {name: value for name, value in settings.items() if _is_given(context, name)}
-    roles = learning.Roles(target, ignore or (), columns or (), weight, text)
+    roles = learning.Roles(target, ignore or (), columns or (), weight, text, group)
     learning.fit(context.obj, data, kind, roles, given, tune, output)
 
 

@@ -37,7 +37,9 @@ _LONGEST_CELL = 2**31 - 1
 
 
 @contextmanager
-def blaming(data: Data, targets: Sequence[str] = (), weight: str | None = None) -> Iterator[None]:
+def blaming(
+    data: Data, targets: Sequence[str] = (), weight: str | None = None, group: str | None = None
+) -> Iterator[None]:
     """Within it, what is wrong with the data is told by file, line and column."""
     import polars as pl
     from sklearn.utils._param_validation import InvalidParameterError
@@ -51,7 +53,8 @@ def blaming(data: Data, targets: Sequence[str] = (), weight: str | None = None) 
     except (ValueError, TypeError) as error:
         if isinstance(error, TypeError) and not _ours(error):
             raise  # not a word for the user, but a mistake of ours
-        raise CommandError(_worded(data, _of_weight(str(error), weight), targets), DATA) from error
+        message = _of_group(_of_weight(str(error), weight), group)
+        raise CommandError(_worded(data, message, targets), DATA) from error
 
 
 def _ours(error: BaseException) -> bool:
@@ -73,6 +76,11 @@ def _of_weight(message: str, weight: str | None) -> str:
         value = ast.literal_eval(found[1])
         return f"{start}column {weight!r}: '{value}' is not a number; each item has a weight"
     return message.replace("sample_weight, item", f"column {weight!r}, item", 1)
+
+
+def _of_group(message: str, group: str | None) -> str:
+    """A message about groups as one about their column."""
+    return message if group is None else re.sub(r"^groups\b", f"column {group!r}", message)
 
 
 def _worded(data: Data, message: str, targets: Sequence[str]) -> str:

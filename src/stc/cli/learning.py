@@ -30,8 +30,8 @@ class Roles:
     ----------
     targets, ignored, columns
         What is predicted; what is left out; what is learnt from.
-    weight, text
-        The weight of each item; its document.
+    weight, text, group
+        The weight of each item; its document; what it shares with others and new ones will not.
     """
 
     targets: Sequence[str] = ()
@@ -39,6 +39,7 @@ class Roles:
     columns: Sequence[str] = ()
     weight: str | None = None
     text: str | None = None
+    group: str | None = None
 
 
 # --- models in files ------------------------------------------------------------------------------
@@ -124,33 +125,38 @@ def fit(
     check_output(output, given)
     if tune:
         _refuse_untunable(parameters)
+    elif roles.group:
+        raise CommandError("--group is for --tune, where rows are judged: give both", USAGE)
     with opened(given, kind) as data, desk.progress():
-        source, targets, weight = _read(data, roles)
+        source, targets, weight, group = _read(data, roles)
         parameters = _with_columns(parameters, source, data)
         target = targets[0] if len(targets) == 1 else targets
-        with blaming(data, targets, weight):
+        with blaming(data, targets, weight, group):
             if tune:
-                parameters = _tuned(desk, source, target, weight, parameters)
+                parameters = _tuned(desk, source, target, (weight, group), parameters)
             model = stc.SparseTensorClassifier(**parameters).fit(source, target, weight)
         facts = facts_of(model, output, saved(model, output))
     desk.done(facts, f"learnt {described(facts)}")
 
 
-def _read(data: Data, roles: Roles) -> tuple[Any, list[str], str | None]:
+def _read(data: Data, roles: Roles) -> tuple[Any, list[str], str | None, str | None]:
     """The source with its columns as the command line says."""
     with blaming(data):
         plain = data.source()
         _ = plain.source.names
     targets = columns_of(roles.targets, plain, data)
-    text, weight = (
-        columns_of([name], plain, data)[0] if name else None for name in (roles.text, roles.weight)
+    text, weight, group = (
+        columns_of([name], plain, data)[0] if name else None
+        for name in (roles.text, roles.weight, roles.group)
     )
     columns = columns_of(roles.columns, plain, data) or None
     if columns and text:
         raise CommandError("--columns and --text: give one of them", USAGE)
     with blaming(data):
         ignored = columns_of(roles.ignored, plain, data)
-        return data.source(columns=columns, ignore=ignored, text=text), targets, weight
+        if group and group not in (*ignored, *(columns or ())):
+            ignored = [*ignored, group]
+        return data.source(columns=columns, ignore=ignored, text=text), targets, weight, group
 
 
 def _with_columns(parameters: dict[str, Any], source: Any, data: Data) -> dict[str, Any]:
@@ -188,18 +194,23 @@ def _refuse_untunable(parameters: dict[str, Any]) -> None:
 
 
 def _tuned(
-    desk: Desk, source: Any, target: Any, weight: str | None, parameters: dict[str, Any]
+    desk: Desk,
+    source: Any,
+    target: Any,
+    weight_and_group: tuple[str | None, str | None],
+    parameters: dict[str, Any],
 ) -> dict[str, Any]:
     """The parameters that do best on the first rows, by cross-validation."""
     targets = [target] if isinstance(target, str) else target
-    taken = [*targets, *([weight] if weight else [])]
+    weight, group = weight_and_group
+    taken = [*targets, *(name for name in weight_and_group if name)]
     items = source.attributes(taken)
     first = source.source.head((*items, *(own for own in taken if own not in items)), _TUNED_BY)
     X = first[items[0]] if source.text else first.select(items)
     y = first[target] if isinstance(target, str) else first.select(target)
     sizes = first[weight].to_numpy() if weight else None
     tuning = stc.SparseTensorClassifierCV(**parameters, progress=False if desk.quiet else None)
-    tuning.fit(X, y, sizes)
+    tuning.fit(X, y, sizes, groups=first[group] if group else None)
     chosen = {**parameters, **tuning.best_params_, "continuous": tuning.continuous}
     words = ", ".join(f"{name} {_word(value)}" for name, value in tuning.best_params_.items())
     desk.say(f"chosen by {count_of(first.height, 'row')}: {words}")
@@ -260,7 +271,7 @@ def _changed(
     with opened(given, kind) as data, desk.progress(), exclusively(path):
         model = load(path)
         before = float(model.class_mass_.sum())
-        source, targets, weight = _read(data, roles)
+        source, targets, weight, _ = _read(data, roles)
         target = targets[0] if len(targets) == 1 else targets or None
         known = targets_known(model, targets)
         ledger = model._batches()
