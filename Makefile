@@ -34,7 +34,7 @@ servers:
 	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 && which java > /dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq postgresql default-jre-headless)
 
-# The paper's experiments, beside its figures: an hour; for CI, a few of its runs in minutes.
+# The paper's experiments, beside its figures: less than an hour; for CI, a few of its runs in minutes.
 paper: .venv/paper
 	$(BIN)/python paper/run.py
 

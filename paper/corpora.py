@@ -77,6 +77,16 @@ def raw_texts() -> data.News:
         return data.News(parts[0].data, parts[1].data, labels[0], labels[1])
 
 
+def threads(texts: list[str]) -> list[str]:
+    """Return what each text answers to: its subject without "Re:", or a thread of its own."""
+    found = []
+    for number, text in enumerate(texts):
+        subject = re.search(r"^Subject:(.*)$", text, flags=re.MULTILINE | re.IGNORECASE)
+        bare = re.sub(r"^(\s*re\s*:)*", "", subject[1].lower()) if subject else ""
+        found.append(" ".join(bare.split()) or f"document {number}")
+    return found
+
+
 def tokenized(texts: list[str]) -> tuple[list[list[str]], float]:
     """Return the tokens of each text as `nltk.word_tokenize` finds them, and the seconds taken."""
     from nltk import word_tokenize

@@ -54,7 +54,7 @@ def _dots(ax: Any, names: list[str], ours: Any, errors: Any, said: Any) -> None:
     ax.errorbar(ours, places, xerr=errors, fmt="none", ecolor=hues, elinewidth=1.2, zorder=2)
     ax.scatter(ours, places, color=hues, s=34, zorder=3, label="found here, ± standard error")
     ax.scatter(
-        said, places, facecolor="white", edgecolor=OTHER, s=34, linewidth=1.4, zorder=4,
+        said, places, facecolor="none", edgecolor=OTHER, s=64, linewidth=1.6, zorder=4,
         label="published",
     )  # fmt: skip
     ax.set_yticks(places, names)

@@ -18,7 +18,7 @@ from wording import duration, table
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "REPORT.md"
-STEPS = ("zoo", "news_stc", "news_peers", "explanation", "properties")
+STEPS = ("zoo", "news_stc", "news_learnt", "news_peers", "explanation", "properties")
 
 Results = dict[str, dict[str, Any]]
 
@@ -104,12 +104,13 @@ def _environment(results: Results) -> str:
         ]
         for name, own in results.items()
     ]
+    rows.append(["all", duration(sum(own["wall_seconds"] for own in results.values())), "", ""])
     own = results["zoo"]["environment"]
     versions = ", ".join(f"{name} {number}" for name, number in own["versions"].items())
     return f"""## The machine
 
-Python {own["python"]}, {own["cpus"]} cores shared with other work (the load says how many processes wanted a core at the end of each step),
-{versions}. A step may have been run in several goes; models kept from an
-earlier go, and tokenising, are not in its time.
+Python {own["python"]}, {own["cpus"]} cores (the load says how many processes wanted one at the end of a step, two of them ours),
+{versions}. A step may have been run in several goes: then
+models kept from an earlier go, and tokens, are not in its time.
 
 {table(["step", "took", "on", "load"], rows)}"""

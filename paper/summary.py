@@ -60,9 +60,15 @@ class Duel(NamedTuple):
     ties: int
 
 
-def duels(result: Result) -> dict[str, dict[str, Duel]]:
-    """Compare the weighted F1 of all models on the splits that all have."""
-    runs = {name: rows for name, rows in zoo_runs(result).items() if name in published.ZOO}
+def duels(result: Result, instead: dict[str, str] | None = None) -> dict[str, dict[str, Duel]]:
+    """Compare the weighted F1 of all models on the splits that all have.
+
+    With `instead`, variants stand in for peers.
+    """
+    everything, instead = zoo_runs(result), instead or {}
+    runs = {
+        name: everything[instead.get(name, name)] for name in published.ZOO if name in everything
+    }
     common = min(map(len, runs.values()))
     f1 = {name: rows[:common, published.ZOO_MEASURES.index("F1")] for name, rows in runs.items()}
     found: dict[str, dict[str, Duel]] = {}
@@ -88,7 +94,8 @@ def duel_mean(row: dict[str, Duel]) -> float:
 
 def news_rows(results: dict[str, Result]) -> dict[str, dict[str, Any]]:
     """Return the measures of every model, ours and the peers'."""
-    parts = results["news_stc"]["parts"] | results["news_peers"]["parts"]
+    steps = ("news_stc", "news_learnt", "news_peers")
+    parts = {name: own for step in steps for name, own in results[step]["parts"].items()}
     return {name: own for name, own in parts.items() if "accuracy" in own}
 
 

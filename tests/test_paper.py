@@ -1,7 +1,9 @@
 """The paper, reproduced: the page is what the results give, and the bars can fail."""
 
 import copy
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ PAPER = ROOT / "paper"
 sys.path += [str(PAPER), str(ROOT / "benchmarks")]
 
 import bars  # noqa: E402
+import corpora  # noqa: E402
 import published  # noqa: E402
 import report  # noqa: E402
 import steps  # noqa: E402
@@ -132,6 +135,48 @@ def test_duels_leave_ties_out() -> None:
     assert duels["STC-Q"]["DT"].share == pytest.approx(2 / 3)
     assert duels["STC-Q"]["DT"].ties == 1
     assert summary.duel_mean(duels["STC-Q"]) == pytest.approx(1 / 3)
+
+
+def test_a_variant_stands_in_for_a_peer() -> None:
+    rows = {"DT": [0.5, 0.9], "STC-Q": [0.6, 0.8], "DT, small": [0.1, 0.2]}
+    parts = {name: [[0, 0, f1, 0] for f1 in own] for name, own in rows.items()}
+    duels = summary.duels({"parts": {"stc 0000": parts}}, {"DT": "DT, small"})
+    assert duels.keys() == {"DT", "STC-Q"}
+    assert duels["STC-Q"]["DT"].share == 1
+
+
+def test_the_thread_of_a_document_is_its_subject() -> None:
+    texts = [
+        "From: a\nSubject: Re: RE:  The  Old Car\nLines: 1\n\nSubject: not this",
+        "Subject: the old car\n\nhi",
+        "From: a\n\nno subject",
+        "SUBJECT: Re:\n\nempty",
+        "Subject: Reality\n\nno answer",
+    ]
+    assert corpora.threads(texts) == [
+        "the old car",
+        "the old car",
+        "document 2",
+        "document 3",
+        "reality",
+    ]
+
+
+def test_a_run_without_its_data_says_so_at_once(tmp_path: Path) -> None:
+    run = [sys.executable, str(PAPER / "run.py"), "--only", "properties", "zoo", "--fresh"]
+    before = (PAPER / "results" / "zoo.json").read_bytes()
+    found = subprocess.run(
+        run,
+        env=os.environ | {"STC_DATA": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 1
+    assert "car.csv.gz is missing. Set STC_DATA" in found.stderr
+    assert "--only zoo news_stc news_learnt news_peers explanation" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert (PAPER / "results" / "zoo.json").read_bytes() == before
 
 
 def _append(file: str, text: str) -> str:
