@@ -179,6 +179,61 @@ def test_a_warning_is_a_note(run):
     assert run(*common, "--quiet").err == ""
 
 
+@pytest.mark.parametrize("sign", [";", "|", r"\t", " "])
+@pytest.mark.parametrize("form", ["plain", "gzip", "pattern", "pipe", "named"])
+def test_another_separator(run, zoo, monkeypatch, sign, form):
+    """All commands that read data; a comma in a cell is then a comma."""
+    text = ZOO.with_columns(pl.col("animal_name") + ", the")
+    content = text.write_csv(separator="\t" if sign == r"\t" else sign).encode()
+    Path("animals.csv").write_bytes(content)
+    Path("animals.csv.gz").write_bytes(gzip.compress(content))
+    Path("animals.data").write_bytes(content)
+    names = {"plain": "animals.csv", "gzip": "animals.csv.gz", "pattern": "anim*.csv"}
+    more = ["--separator", sign, *(["--format", "csv"] if form == "named" else [])]
+    data = names.get(form, "-" if form == "pipe" else "animals.data")
+
+    def work(*arguments):
+        given(monkeypatch, content)
+        return run(*(data if own is ... else own for own in arguments), *more)
+
+    work("fit", ..., *ROLES, "-o", "m.stc.parquet")
+    same(zoo, stc.load("m.stc.parquet"))
+    work("predict", "m.stc.parquet", ..., "-o", "out.csv")
+    assert pl.read_csv("out.csv")["prediction"].to_list() == zoo.predict(items()).tolist()
+    assert pl.read_csv("out.csv")["animal_name"][0] == "aardvark, the"
+    assert json.loads(work("evaluate", "m.stc.parquet", ..., "--json").out)["items"] == 101
+    assert "Mammal" in work("explain", "m.stc.parquet", ..., "--item", 0).out
+    work("update", "m.stc.parquet", ...)
+    assert stc.load("m.stc.parquet").class_mass_.sum() == 202
+    work("unlearn", "m.stc.parquet", ...)
+    same(zoo, stc.load("m.stc.parquet"))
+    work("report", "m.stc.parquet", ..., "-o", "page.html", "--rows", 5)
+    assert Path("page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "sign", "message"),
+    [
+        ("zoo.csv", ";;", "--separator ';;': give one sign, such as ';', or"),
+        ("zoo.csv", "", "--separator '': give one sign"),
+        ("zoo.csv", '"', "give one sign"),
+        ("zoo.csv", "§", "give one sign"),
+        ("zoo.parquet", ";", "--separator ';' is for .csv and .tsv, not for .parquet"),
+    ],
+)
+def test_a_separator_that_cannot_be(run, name, sign, message):
+    WRITERS[Path(name).suffix](ZOO, name)
+    said = run("fit", name, *ROLES, "-o", "m.stc.parquet", "--separator", sign, code=2)
+    assert message in said.err
+    assert not Path("m.stc.parquet").exists()
+
+
+def test_a_fault_in_a_file_with_another_separator_is_found(run):
+    Path("a.csv").write_text("x;y;class\n1;2;u\n1;2;u;3\n")
+    said = run("fit", "a.csv", "-t", "class", "-o", "m.stc.parquet", "--separator", ";", code=4)
+    assert said.err.startswith("stc: a.csv: line 3")
+
+
 def test_tune_chooses_and_learns_all(run):
     values = [(a, b, "friend" if a == b else "foe") for a in "uvw" for b in "uvw"] * 20
     pl.DataFrame(values, schema=["head", "body", "kind"], orient="row").write_csv("robots.csv")
@@ -697,12 +752,11 @@ def test_completion():
     assert set(completed("stc un")) == {"unlearn"}
     assert {"--target", "--tune"} <= set(completed("stc fit --t"))
     assert set(completed("stc fit --missing ")) == {"ignore", "category"}
-    done = subprocess.run(
-        [sys.executable, "-c", "from stc.cli import main; main(['--show-completion', 'bash'])"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "SHELL": "/bin/bash"},
+    # The shell is told by the process above: bash, which would be replaced if nothing came after.
+    show = shlex.join(
+        [sys.executable, "-c", "from stc.cli import main; main(['--show-completion', 'bash'])"]
     )
+    done = subprocess.run(["bash", "-c", f"{show}; true"], capture_output=True, text=True)
     assert "_STC_COMPLETE=complete_bash" in done.stdout, done
 
 

@@ -34,7 +34,8 @@ BAD = {
     "only a header": ("a,b,class\n", "has no rows"),
     "two names": ("a,a,class\n1,2,x\n", "line 1: two columns are named 'a'; "),
     "no header": ("1,2,x\n3,4,y\n", "; the first line must hold the names of the columns"),
-    "semicolons": ("a;b;class\n1;2;x\n", "; a .csv has commas between its cells, a .tsv tabs"),
+    "semicolons": ("a;b;class\n1;2;x\n", "as its ending says: --separator ';'"),
+    "tabs": ("a\tb\tclass\n1\t2\tx\n", r"as its ending says: --separator '\t'"),
     "not UTF-8": (TABLE.encode() + b"5,\xff\xfe,x\n", "line 4, column 'b': is not UTF-8; "),
 }
 BAD_JSON = {

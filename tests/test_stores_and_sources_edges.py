@@ -145,6 +145,27 @@ def test_dialects_of_files_say_the_same(tmp_path: Path, ending: str, content: by
     assert corpus(SparseTensorClassifier().fit(path, "class")) == corpus(plain())
 
 
+def test_another_separator(tmp_path: Path) -> None:
+    content = 'a;b;class\n"1;5";x;u\n2,5;y;v\n'
+    (tmp_path / "t.csv").write_text(content)
+    data = stc.source(tmp_path / "t.csv", separator=";")
+    model = SparseTensorClassifier().fit(data, "class")
+    assert sorted(model.get_feature_names_out()) == ["a=1;5", "a=2,5", "b=x", "b=y"]
+    assert model.predict(data).tolist() == ["u", "v"]
+    (tmp_path / "t.tsv").write_text(content)
+    again = SparseTensorClassifier().fit(stc.source(tmp_path / "t.tsv", separator=";"), "class")
+    assert again.corpus_.equals(model.corpus_)
+    with pytest.raises(
+        ValueError, match=r"separator=';' is for \.csv and \.tsv, not for \.parquet"
+    ):
+        stc.source(tmp_path / "t.parquet", separator=";")
+    with pytest.raises(ValueError, match="separator=';;': give one sign"):
+        stc.source(tmp_path / "t.csv", separator=";;")
+    for other in (data, pl.LazyFrame({"a": [1]})):
+        with pytest.raises(ValueError, match="separator is for the path of a CSV"):
+            stc.source(other, separator=";")
+
+
 def test_a_quoted_cell_holds_anything(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text('a,class\n"x, ""y""\nz",p\n')

@@ -12,7 +12,7 @@ import polars as pl
 from stc import streams
 from stc.cli import showing
 from stc.cli.blaming import blaming
-from stc.cli.data import DASH, Data, check_output, columns_of, opened
+from stc.cli.data import DASH, Data, Given, check_output, columns_of, opened
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, USAGE, CommandError, stop_if_signalled, writing
 from stc.cli.judging import Verdict
@@ -32,18 +32,17 @@ OUTPUTS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather"
 def predict(
     desk: Desk,
     path: str,
-    given: str,
-    kind: str | None,
+    given: Given,
     text: str | None,
     answer: Reasoned,
     output: str,
     out_format: str,
 ) -> None:
     """Answer for the items of the data, row by row, as they are read."""
-    check_output(output, given, path)
+    check_output(output, given.path, path)
     _check_ending(output)
     model = load(path)
-    with opened(given, kind) as data, desk.progress(), blaming(data):
+    with opened(given) as data, desk.progress(), blaming(data):
         chosen = _chosen(data, text)
         items = streams.items_of(chosen, model._learnt)
         task = streams.AnsweringTask.of(model, answer, chosen, items)
@@ -139,15 +138,14 @@ def _print(frames: Iterable[pl.DataFrame], kind: str) -> None:
 def evaluate(
     desk: Desk,
     path: str,
-    given: str,
-    kind: str | None,
+    given: Given,
     target: Sequence[str],
     text: str | None,
     weight: str | None,
 ) -> None:
     """Judge a model on data whose classes are known."""
     model = load(path)
-    with opened(given, kind) as data, desk.progress():
+    with opened(given) as data, desk.progress():
         with blaming(data):
             chosen = _chosen(data, text)
             items = streams.items_of(chosen, model._learnt)

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import stc
+from stc.cli.data import Given
 from stc.cli.desk import Desk
 from stc.cli.failing import outcome, quietly_ended
 
@@ -116,6 +117,9 @@ OutputOption = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help
 FormatOption = Annotated[
     Optional[Format],  # noqa: UP045
     typer.Option("--format", help="Format of DATA, if its name does not tell it; of -: csv."),
+]
+SeparatorOption = Annotated[
+    Name, typer.Option("--separator", metavar="SIGN", help="Between the cells of a CSV, as in ';'.")
 ]
 TargetOption = Annotated[
     Names,
@@ -264,6 +268,7 @@ def fit(
         typer.Option(help="Learn how values cancel each other."),
     ] = None,
     kind: FormatOption = None,
+    separator: SeparatorOption = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -289,7 +294,7 @@ def fit(
     }
     given = {name: value for name, value in settings.items() if _is_given(context, name)}
     roles = learning.Roles(target, ignore or (), columns or (), weight, text, group)
-    learning.fit(context.obj, data, kind, roles, given, tune, output)
+    learning.fit(context.obj, Given(data, kind, separator), roles, given, tune, output)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
@@ -308,6 +313,7 @@ def update(
     text: TextOption = None,
     weight: WeightOption = None,
     kind: FormatOption = None,
+    separator: SeparatorOption = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -316,7 +322,7 @@ def update(
     from stc.cli import learning
 
     roles = learning.Roles(target or (), weight=weight, text=text)
-    learning.update(context.obj, model, data, kind, roles, batch_id)
+    learning.update(context.obj, model, Given(data, kind, separator), roles, batch_id)
 
 
 @app.command(epilog="Example: stc unlearn zoo.stc.parquet new.csv")
@@ -329,6 +335,7 @@ def unlearn(
     text: TextOption = None,
     weight: WeightOption = None,
     kind: FormatOption = None,
+    separator: SeparatorOption = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -337,7 +344,7 @@ def unlearn(
     from stc.cli import learning
 
     roles = learning.Roles(target or (), weight=weight, text=text)
-    learning.unlearn(context.obj, model, data, kind, roles, batch_id)
+    learning.unlearn(context.obj, model, Given(data, kind, separator), roles, batch_id)
 
 
 @app.command(epilog="Example: stc merge north.stc.parquet south.stc.parquet -o both.stc.parquet")
@@ -379,6 +386,7 @@ def predict(
     ] = 0,
     text: TextOption = None,
     kind: FormatOption = None,
+    separator: SeparatorOption = None,
     out_format: Annotated[
         Optional[TextFormat],  # noqa: UP045
         typer.Option("--out-format", help="Format of stdout; that of --format, or csv."),
@@ -396,7 +404,8 @@ def predict(
 
     answer = Reasoned(proba, explain)
     printed = out_format or (kind if kind in ("tsv", "jsonl") else "csv")
-    answering.predict(context.obj, model, data, kind, text, answer, output, printed)
+    given = Given(data, kind, separator)
+    answering.predict(context.obj, model, given, text, answer, output, printed)
 
 
 @app.command(epilog="Example: stc evaluate zoo.stc.parquet zoo.csv")
@@ -408,6 +417,7 @@ def evaluate(
     text: TextOption = None,
     weight: WeightOption = None,
     kind: FormatOption = None,
+    separator: SeparatorOption = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -415,7 +425,8 @@ def evaluate(
     """Compare predictions with the truth: accuracy, each class, who is taken for whom."""
     from stc.cli import answering
 
-    answering.evaluate(context.obj, model, data, kind, target or (), text, weight)
+    given = Given(data, kind, separator)
+    answering.evaluate(context.obj, model, given, target or (), text, weight)
 
 
 @app.command(epilog="Example: stc explain zoo.stc.parquet zoo.csv --item 3")
@@ -437,6 +448,7 @@ def explain(
     ] = None,
     text: TextOption = None,
     kind: FormatOption = None,
+    separator: SeparatorOption = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -445,7 +457,8 @@ def explain(
     from stc.cli import telling
 
     if data is not None:
-        telling.explain_item(context.obj, model, data, kind, text, item, label, top, html)
+        given = Given(data, kind, separator)
+        telling.explain_item(context.obj, model, given, text, item, label, top, html)
     elif html is not None or item:
         raise typer.BadParameter(
             "it is of an item: give DATA", context, param_hint="--html, --item"
@@ -467,6 +480,7 @@ def report(
         int, typer.Option(metavar="N", min=1, help="The most items to judge by.")
     ] = 10_000,
     kind: FormatOption = None,
+    separator: SeparatorOption = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -474,7 +488,8 @@ def report(
     """Write a page to send around: the model, how good it is on DATA, and why for each item."""
     from stc.cli import telling
 
-    telling.report(context.obj, model, data, kind, target or (), text, title, rows, output)
+    given = Given(data, kind, separator)
+    telling.report(context.obj, model, given, target or (), text, title, rows, output)
 
 
 # --- look -----------------------------------------------------------------------------------------

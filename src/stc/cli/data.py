@@ -14,11 +14,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from stc.cli.failing import DATA, FILE, USAGE, CommandError
 
@@ -35,6 +35,14 @@ _MAGIC = {".parquet": (b"PAR1", "Parquet"), **dict.fromkeys(_ARROW, (b"ARROW1", 
 _LISTED = 20
 
 
+class Given(NamedTuple):
+    """What the user says of the data: where it is, its format, what is between its cells."""
+
+    path: str
+    kind: str | None = None
+    separator: str | None = None
+
+
 @dataclass(frozen=True)
 class Data:
     """Files to read.
@@ -49,17 +57,20 @@ class Data:
         What tells their format.
     pattern
         What the library reads: a path, or a glob of several.
+    said
+        What the user says is between the cells.
     """
 
     name: str
     paths: tuple[str, ...]
     ending: str
     pattern: str
+    said: str | None = None
 
     @property
     def separator(self) -> str | None:
         """What stands between two cells of a line; None if the format has no such lines."""
-        return _SEPARATORS.get(self.ending)
+        return self.said or _SEPARATORS.get(self.ending)
 
     @property
     def lines(self) -> bool:
@@ -75,7 +86,7 @@ class Data:
         """The files as the library reads them, out of gzip once."""
         import stc
 
-        return stc.source(self.pattern)
+        return stc.source(self.pattern, separator=self.said)
 
     def close(self) -> None:
         """Take away what was unpacked from gzip, now and not when nobody knows it any more."""
@@ -91,10 +102,22 @@ class Data:
 
 
 @contextmanager
-def opened(given: str, kind: str | None = None) -> Iterator[Data]:
+def opened(given: Given) -> Iterator[Data]:
     """The data that a user names; what is spooled or unpacked for it is gone afterwards."""
-    with _found(given, kind) as data, closing(data):
-        yield data
+    with _found(given.path, given.kind) as found:
+        said = "\t" if given.separator == r"\t" else given.separator
+        _check_separator(said, found.ending)
+        with closing(_checked(replace(found, said=said))) as data:
+            yield data
+
+
+def _check_separator(said: str | None, ending: str) -> None:
+    from stc.sources.scan import check_separator
+
+    try:
+        check_separator(said, ending)
+    except ValueError as error:
+        raise CommandError(str(error).replace("separator=", "--separator ", 1), USAGE) from error
 
 
 @contextmanager
@@ -104,7 +127,7 @@ def _found(given: str, kind: str | None) -> Iterator[Data]:
             raise CommandError("standard input: is closed; name a file", FILE)
         with tempfile.TemporaryDirectory(prefix="stc-") as folder:
             path = _spooled(sys.stdin.buffer, folder, f".{kind or 'csv'}")
-            yield _checked(Data("standard input", (path,), _ending(path), path))
+            yield Data("standard input", (path,), _ending(path), path)
         return
     paths = _paths(given)
     ending = f".{kind}" if kind else _ending(paths[0])
@@ -115,12 +138,12 @@ def _found(given: str, kind: str | None) -> Iterator[Data]:
             USAGE,
         )
     if not kind and _regular(paths):
-        yield _checked(Data(given, paths, ending, given))
+        yield Data(given, paths, ending, given)
         return
     with tempfile.TemporaryDirectory(prefix="stc-") as folder:
         links = tuple(_under(path, folder, n, ending) for n, path in enumerate(paths))
         pattern = links[0] if len(links) == 1 else str(Path(folder, f"*{Path(links[0]).suffix}"))
-        yield _checked(Data(given, links, ending, pattern))
+        yield Data(given, links, ending, pattern)
 
 
 def _paths(given: str) -> tuple[str, ...]:
@@ -235,8 +258,10 @@ def message_of_absent(name: str, there: Sequence[str], more: str = "") -> str:
 
 def _guess(there: Sequence[str]) -> str:
     """Why a table may have other columns than its owner believes."""
-    if len(there) == 1 and any(sign in there[0] for sign in ";\t|"):
-        return "; a .csv has commas between its cells, a .tsv tabs"
+    signs = [sign for sign in ";\t|," if len(there) == 1 and sign in there[0]]
+    if signs:
+        written = r"\t" if signs[0] == "\t" else signs[0]
+        return f"; if its cells are not divided as its ending says: --separator '{written}'"
     numbers = [name for name in there if name.replace(".", "", 1).lstrip("-").isdigit()]
     return "; the first line must hold the names of the columns" if numbers else ""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import stc
 from stc.cli.blaming import blaming
-from stc.cli.data import Data, check_output, columns_of, opened
+from stc.cli.data import Data, Given, check_output, columns_of, opened
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, FILE, MODEL, USAGE, CommandError, one_line, writing
 from stc.files import exclusively
@@ -114,20 +114,19 @@ def described(facts: dict[str, Any]) -> str:
 
 def fit(
     desk: Desk,
-    given: str,
-    kind: str | None,
+    given: Given,
     roles: Roles,
     parameters: dict[str, Any],
     tune: bool,
     output: str,
 ) -> None:
     """Learn a model from data, and write it."""
-    check_output(output, given)
+    check_output(output, given.path)
     if tune:
         _refuse_untunable(parameters)
     elif roles.group:
         raise CommandError("--group is for --tune, where rows are judged: give both", USAGE)
-    with opened(given, kind) as data, desk.progress():
+    with opened(given) as data, desk.progress():
         source, targets, weight, group = _read(data, roles)
         parameters = _with_columns(parameters, source, data)
         target = targets[0] if len(targets) == 1 else targets
@@ -226,22 +225,18 @@ def _word(value: Any) -> str:
 # --- update, unlearn, merge -----------------------------------------------------------------------
 
 
-def update(
-    desk: Desk, path: str, given: str, kind: str | None, roles: Roles, batch: str | None
-) -> None:
+def update(desk: Desk, path: str, given: Given, roles: Roles, batch: str | None) -> None:
     """Learn more, into the model's file."""
 
     def learn(model: Any, source: Any, target: Any, weight: str | None) -> None:
         model.partial_fit(source, target, sample_weight=weight, batch_id=batch)
 
-    before, ledger, facts = _changed(desk, path, given, kind, roles, learn)
+    before, ledger, facts = _changed(desk, path, given, roles, learn)
     items = facts["items"] - before
     _tell(desk, _learnt_words(batch, ledger, items), facts, items)
 
 
-def unlearn(
-    desk: Desk, path: str, given: str, kind: str | None, roles: Roles, batch: str | None
-) -> None:
+def unlearn(desk: Desk, path: str, given: Given, roles: Roles, batch: str | None) -> None:
     """Forget items that were learnt, in the model's file."""
 
     def forget(model: Any, source: Any, target: Any, weight: str | None) -> None:
@@ -249,7 +244,7 @@ def unlearn(
             raise ValueError("the source has no rows")
         model.unlearn(source, target, weight, batch_id=batch)
 
-    before, ledger, facts = _changed(desk, path, given, kind, roles, forget)
+    before, ledger, facts = _changed(desk, path, given, roles, forget)
     items = before - facts["items"]
     _tell(desk, _forgot_words(batch, ledger, items), facts, items)
 
@@ -257,8 +252,7 @@ def unlearn(
 def _changed(
     desk: Desk,
     path: str,
-    given: str,
-    kind: str | None,
+    given: Given,
     roles: Roles,
     change: Callable[[Any, Any, Any, str | None], None],
 ) -> tuple[float, frozenset[str], dict[str, Any]]:
@@ -266,9 +260,9 @@ def _changed(
 
     The items and the batches before, and the facts after.
     """
-    check_output(path, given)
+    check_output(path, given.path)
     os.stat(path)  # a model that is not there is no reason to wait for data
-    with opened(given, kind) as data, desk.progress(), exclusively(path):
+    with opened(given) as data, desk.progress(), exclusively(path):
         model = load(path)
         before = float(model.class_mass_.sum())
         source, targets, weight, _ = _read(data, roles)

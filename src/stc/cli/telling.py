@@ -16,7 +16,7 @@ from stc._atomic import beside
 from stc.cli import showing
 from stc.cli.answering import targets_of
 from stc.cli.blaming import blaming
-from stc.cli.data import DASH, Data, check_output, columns_of, opened
+from stc.cli.data import DASH, Data, Given, check_output, columns_of, opened
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, USAGE, CommandError, one_line, writing
 from stc.cli.learning import count_of, load, size_of
@@ -80,8 +80,7 @@ def _written(label: Any) -> str:
 def explain_item(
     desk: Desk,
     path: str,
-    given: str,
-    kind: str | None,
+    given: Given,
     text: str | None,
     item: int,
     label: str | None,
@@ -90,9 +89,9 @@ def explain_item(
 ) -> None:
     """Why one item gets its class."""
     if html:
-        check_output(html, given, path)
+        check_output(html, given.path, path)
     model = load(path)
-    with opened(given, kind) as data, blaming(data):
+    with opened(given) as data, blaming(data):
         items, _ = _first(model, data, text, (), item + 1)
         if len(items) <= item:
             raise CommandError(f"{data.name}: there is no item {item}; it has {len(items)}", DATA)
@@ -161,8 +160,7 @@ def _first(
 def report(
     desk: Desk,
     path: str,
-    given: str,
-    kind: str | None,
+    given: Given,
     target: Sequence[str],
     text: str | None,
     title: str | None,
@@ -172,9 +170,9 @@ def report(
     """Write the page about a model and some items."""
     from stc.report import report as page
 
-    check_output(output, given, path)
+    check_output(output, given.path, path)
     model = load(path)
-    with opened(given, kind) as data, desk.progress():
+    with opened(given) as data, desk.progress():
         with blaming(data):
             known = _known_targets(model, target, data.source(), data)
         with blaming(data, known):

@@ -74,6 +74,7 @@ def source(
     columns: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     text: str | None = None,
+    separator: str | None = None,
     on: Any = None,
 ) -> Chosen:
     """Data that is not in memory, with a choice of its columns.
@@ -94,6 +95,8 @@ def source(
         Columns not to learn from, such as an id.
     text : str, default=None
         A column of documents: learn from it alone, word by word.
+    separator : str, default=None
+        What stands between the cells of a CSV. None: a comma; in a .tsv, a tab.
     on : SparkSession or dask.distributed.Client, default=None
         A cluster whose workers read the files themselves.
 
@@ -111,7 +114,9 @@ def source(
     >>> stc.SparseTensorClassifier().fit(data, "class").predict(data).tolist()
     ['dog', 'hen']
     """
-    found = data.source if isinstance(data, Chosen) else _source(data, table, on)
+    if separator is not None and (not isinstance(data, str | Path) or (table, on) != (None, None)):
+        raise ValueError("separator is for the path of a CSV, read here")
+    found = data.source if isinstance(data, Chosen) else _source(data, table, on, separator)
     if found is None:
         raise TypeError(
             f"{type(data).__name__} is no source; give a path, a LazyFrame, a relation of DuckDB, "
@@ -133,7 +138,7 @@ def source_of(X: Any) -> Chosen | None:
         return X
     if isinstance(X, pl.LazyFrame) or (isinstance(X, str) and not _is_path(X)):
         return None  # one is read in memory unless told otherwise, one is a document
-    found = _source(X, None, None)
+    found = _source(X)
     return None if found is None else Chosen(found)
 
 
@@ -141,7 +146,9 @@ def _is_path(text: str) -> bool:
     return "\n" not in text and text.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
-def _source(data: Any, table: Any, on: Any) -> Source | None:
+def _source(
+    data: Any, table: Any = None, on: Any = None, separator: str | None = None
+) -> Source | None:
     if on is not None:
         return _distributed(data, on)
     if table is not None:
@@ -149,7 +156,7 @@ def _source(data: Any, table: Any, on: Any) -> Source | None:
 
         return SQLSource.of(data, table)
     if isinstance(data, str | Path):
-        return scan_files(data)
+        return scan_files(data, separator)
     if isinstance(data, pl.LazyFrame):
         return Scan(data)
     return _of_engine(data)

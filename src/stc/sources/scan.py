@@ -157,13 +157,14 @@ def _parts(file: pl.LazyFrame, first: int) -> Iterator[pl.DataFrame]:
         start, rows = start + rows, BATCH
 
 
-def scan_files(path: str | Path) -> Scan:
-    """The files that a path or a glob names."""
+def scan_files(path: str | Path, separator: str | None = None) -> Scan:
+    """The files that a path or a glob names; of a CSV, what stands between its cells."""
     pattern = glob.has_magic(str(path)) and not Path(path).exists()
     paths = sorted(glob.glob(str(path), recursive=True)) if pattern else [str(path)]
     if not paths:
         raise FileNotFoundError(f"no file matches {str(path)!r}")
     ending = _ending(paths[0])
+    check_separator(separator, ending)
     for own in paths:
         if not Path(own).exists():
             hint = "; of another place, give stc.source(pl.scan_parquet(...))" * ("://" in own)
@@ -172,10 +173,20 @@ def scan_files(path: str | Path) -> Scan:
             raise ValueError(f"{str(path)!r} names files of several formats: {ending} and others")
     unpacked = {own: _unpacked(own) for own in paths if own.lower().endswith(".gz")}
     plain = [unpacked[own].name if own in unpacked else own for own in paths]
-    return replace(_scan(plain, ending), unpacked=tuple(unpacked.values()))
+    return replace(_scan(plain, ending, separator), unpacked=tuple(unpacked.values()))
 
 
-def _scan(paths: list[str], ending: str) -> Scan:
+def check_separator(separator: str | None, ending: str) -> None:
+    """Refuse what polars cannot have between cells, and formats that have nothing there."""
+    if separator is None:
+        return
+    if ending not in _CSV:
+        raise ValueError(f"separator={separator!r} is for .csv and .tsv, not for {ending}")
+    if len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0':
+        raise ValueError(f"separator={separator!r}: give one sign, such as ';', or '\\t' for tabs")
+
+
+def _scan(paths: list[str], ending: str, separator: str | None) -> Scan:
     """Files of one format."""
     if ending == ".parquet":
         files = tuple(pl.scan_parquet(own, glob=False) for own in paths)
@@ -186,7 +197,7 @@ def _scan(paths: list[str], ending: str) -> Scan:
     if ending in _JSON:
         lazy = pl.scan_ndjson(paths, infer_schema_length=_LOOKED_AT)
         return Scan(lazy, paths=tuple(paths))
-    return _scan_csv(paths, _CSV[ending])
+    return _scan_csv(paths, separator or _CSV[ending])
 
 
 def _unpacked(path: str) -> Any:
