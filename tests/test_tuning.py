@@ -13,6 +13,8 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
@@ -50,7 +52,7 @@ from stc.crossfit import CrossFit, folds_of
 from stc.encode import encode
 from stc.layout import Layout
 from stc.policy import Hyper
-from stc.splits import Items, groups_of, splits_of
+from stc.splits import Items, enough, groups_of, splits_of
 from test_sklearn import measurements, run_check
 
 INF = math.inf
@@ -510,6 +512,58 @@ def test_a_group_is_learnt_from_or_judged(kind: str, cv: int | None) -> None:
         assert not set(own[learning]) & set(own[judged])
 
 
+@pytest.mark.parametrize("cv", [None, 3, GroupKFold(3)])
+def test_items_and_groups_without_weight_are_absent(cv: Any) -> None:
+    X, y = table()
+    groups = rng_of(8).integers(0, 12, 60)
+    weight = (groups < 7) * (rng_of(9).random(60) < 0.8) * 2.0
+    present = np.flatnonzero(weight)
+    model = SparseTensorClassifierCV(**FEW, phases=None, interactions=[1, 2], cv=cv)
+    expected = clone(model).fit(X[present], y[present], weight[present], groups=groups[present])
+    if cv is not None and not isinstance(cv, int):  # a splitter knows those that weigh nothing
+        model.set_params(
+            cv=[(present[a], present[b]) for a, b in cv.split(X[present], groups=groups[present])]
+        )
+    model.fit(X, y, weight, groups=groups)
+    assert_allclose(scores_of(model.cv_results_), scores_of(expected.cv_results_), atol=1e-12)
+    assert model.best_params_ == expected.best_params_
+
+
+@given(data=st.data())
+def test_every_fold_of_groups_has_some(data: Any) -> None:
+    n = data.draw(st.integers(2, 40))
+    groups = np.array(data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)))
+    classes = np.array(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)))
+    count = len(np.unique(groups))
+    cv = data.draw(st.one_of(st.none(), st.integers(2, max(count, 2))))
+    if count < 2 or (cv or 2) > count:
+        return
+    present = np.ones(n, dtype=bool)
+    splits = splits_of(
+        Items(classes, present, groups_of(groups, n)), cv, data.draw(st.integers(0, 9))
+    )
+    assert len(splits) == (cv or min(count, 5))
+    assert all(len(split.judged) and len(split.learning) for split in splits)
+    assert all(not set(groups[a]) & set(groups[b]) for a, b in splits)
+    assert_array_equal(np.sort(np.concatenate([split.judged for split in splits])), np.arange(n))
+    sizes = [len(split.judged) for split in splits]
+    assert sizes == sorted(sizes)
+
+
+def test_one_large_group_does_not_decide_alone() -> None:
+    groups = np.r_[np.zeros(4000, int), 1 + np.arange(2000) // 50]
+    items = Items(np.arange(6000) % 2, np.ones(6000, dtype=bool), groups_of(groups, 6000))
+    splits = splits_of(items, None, seed=0)
+    assert [len(split.judged) for split in splits] == [500, 500, 500, 500, 4000]
+    assert [len(split.judged) for split in enough(splits)] == [500] * 4
+
+
+def test_large_numbers_of_pandas_and_python_are_not_rounded() -> None:
+    numbers = [2**60 + k % 12 for k in range(60)]
+    for own in (pd.Series(numbers, dtype="Int64"), numbers, [-1, *(2**63 + k for k in range(59))]):
+        assert len(np.unique(groups_of(own, 60).codes)) == len(set(own))
+
+
 def test_groups_of_few_items_of_a_class_are_no_reason_to_warn() -> None:
     X, y = load_zoo()  # 4 amphibians for 5 folds; warnings are errors here
     model = SparseTensorClassifierCV(**FEW, **QUICK).fit(X, y, groups=np.arange(len(y)) // 2)
@@ -530,10 +584,16 @@ def test_folds_of_groups_have_the_classes_in_proportion() -> None:
     [
         ([1, 2, 3], None, "groups: 3 of them for 60 items"),
         ("person", None, "groups='person': give the group of each item, not the name"),
-        ([1] * 60, None, "cv=5 folds need as many groups, and there are 1$"),
+        ([1] * 60, None, "cv=2 folds need as many groups, and there are 1$"),
         ([1, 2, 3] * 20, 4, "cv=4 folds need as many groups, and there are 3$"),
         ([*"abcde", None] * 10, None, "groups, item 5: missing; give the item a group"),
         ([1.0, 2.0, float("nan")] * 20, None, "groups, item 2: missing"),
+        ([float("nan"), *"abcde"] * 10, None, "groups, item 0: missing"),
+        (np.ma.masked_equal(np.arange(60), 7), None, "groups, item 7: missing"),
+        (np.zeros((60, 2)), None, "groups: expected a list or an array .*shape \\(60, 2\\)"),
+        (iter(range(60)), None, "groups: expected a list or an array .*, got range_iterator$"),
+        (dict.fromkeys(range(60)), None, "groups: expected a list or an array .*, got dict$"),
+        ([(1, 2)] * 60, None, "groups: a value must be single, got tuple"),
     ],
 )
 def test_groups_that_cannot_be(groups: Any, cv: int | None, message: str) -> None:

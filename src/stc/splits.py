@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from itertools import product
 from numbers import Integral
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from scipy import sparse
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import column_or_1d
 
 from stc.crossfit import folds_of
 from stc.encode.scalars import code_objects
@@ -53,21 +53,46 @@ def groups_of(groups: Any, n_items: int) -> Groups | None:
     """Return the group of each item; None if there are no groups."""
     if groups is None:
         return None
+    cells = _cells(groups)
+    if len(cells) != n_items:
+        raise ValueError(f"groups: {len(cells):,} of them for {n_items:,} items; give each one")
+    try:
+        coded = code_objects(cells)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"groups: {error}") from error
+    if not coded.complete:
+        item = int(np.argmax(coded.codes == len(coded.values)))
+        raise ValueError(f"groups, item {item}: missing; give the item a group, its own if need be")
+    given = np.asarray(cells)
+    # A splitter gets what was given, unless NumPy would round it, or could not order it.
+    orderly = given.dtype.kind in "iuUSMm"
+    return Groups(given if orderly else coded.codes, coded.codes)
+
+
+def _cells(groups: Any) -> list[Any]:
+    """Groups as a list of Python values."""
     if isinstance(groups, str):
         raise ValueError(
             f"groups={groups!r}: give the group of each item, not the name of a column, "
             "which would be learnt from like every other"
         )
-    given = column_or_1d(groups)
-    coded = code_objects(given.tolist())
-    if len(coded.codes) != n_items:
-        raise ValueError(
-            f"groups: {len(coded.codes):,} of them for {n_items:,} items; give each one"
-        )
-    if not coded.complete:
-        item = int(np.argmax(coded.codes == len(coded.values)))
-        raise ValueError(f"groups, item {item}: missing; give the item a group, its own if need be")
-    return Groups(given, coded.codes)
+    series = nw.from_native(groups, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return series.to_list()
+    if hasattr(groups, "to_pylist"):  # Arrow
+        return list(groups.to_pylist())
+    if isinstance(groups, np.ndarray):
+        if groups.ndim == 2 and groups.shape[1] == 1:
+            groups = groups[:, 0]
+        if groups.ndim == 1:
+            return list(groups.tolist())
+    elif isinstance(groups, Sequence):
+        return list(groups)
+    shape = f"of shape {groups.shape}" if hasattr(groups, "shape") else ""
+    raise ValueError(
+        f"groups: expected a list or an array with the group of each item, got "
+        f"{type(groups).__name__} {shape}".rstrip()
+    )
 
 
 def splits_of(items: Items, cv: Any, seed: int) -> list[Split]:
@@ -78,7 +103,7 @@ def splits_of(items: Items, cv: Any, seed: int) -> list[Split]:
         return _given(splitter.split(_rows(classes), classes, groups and groups.given), present)
     if groups is None:
         return _dealt(classes[present], cv, seed)
-    return _given(_grouped(classes, groups.codes, cv, seed), present)
+    return _grouped(classes[present], groups.codes[present], cv, seed)
 
 
 def _rows(classes: NDArray[Any]) -> NDArray[Any]:
@@ -117,21 +142,52 @@ def _dealt(classes: NDArray[Any], cv: Integral | None, seed: int) -> list[Split]
 
 def _grouped(
     classes: NDArray[Any], groups: NDArray[Any], cv: Integral | None, seed: int
-) -> list[Pair]:
+) -> list[Split]:
     """Folds that keep each group together, of every class as much the same share as that allows."""
-    count, distinct = _FOLDS if cv is None else int(cv), len(np.unique(groups))
-    if count > distinct:
-        raise ValueError(f"cv={count} folds need as many groups, and there are {distinct:,}")
-    splitter = StratifiedGroupKFold(count, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a class has few members is no news
-        return list(splitter.split(_rows(classes), classes, groups))
+    distinct, group = np.unique(groups, return_inverse=True)
+    count = int(np.clip(len(distinct), 2, _FOLDS)) if cv is None else int(cv)
+    if count > len(distinct):
+        raise ValueError(f"cv={count} folds need as many groups, and there are {len(distinct):,}")
+    generator = check_random_state(seed)
+    fold = _dealt_groups(_counts(group, classes), count, generator)[group]
+    # The smallest first: if not all are needed, not a single large group has the say.
+    order = np.argsort(np.bincount(fold, minlength=count), kind="stable")
+    return [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in order]
+
+
+def _counts(group: NDArray[Any], classes: NDArray[Any]) -> sparse.csr_array:
+    """How many items of each class are in each group."""
+    ones = np.ones(len(group))
+    shape = (int(group.max()) + 1, int(classes.max()) + 1)
+    return sparse.coo_array((ones, (group, classes)), shape=shape).tocsr()
+
+
+def _dealt_groups(
+    counts: sparse.csr_array, folds: int, generator: np.random.RandomState
+) -> NDArray[Any]:
+    """A fold for each group: the largest first, each to where its classes are the rarest so far.
+
+    An empty fold has none of them, so that no fold stays empty.
+    """
+    sizes = counts.sum(axis=1)
+    order = generator.permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    shares = counts * (1 / np.maximum(counts.sum(axis=0), 1))[None, :]
+    held = np.zeros((folds, counts.shape[1]))
+    fold = np.empty(len(sizes), dtype=np.int64)
+    for group in order:
+        own = slice(*counts.indptr[group : group + 2])
+        classes, weights = counts.indices[own], shares.data[own]
+        crowded = held[:, classes] @ weights
+        fold[group] = np.lexsort((held.sum(axis=1), crowded))[0]
+        held[fold[group], classes] += counts.data[own]
+    return fold
 
 
 def enough(splits: list[Split]) -> list[Split]:
     """As many of the splits as are needed to judge enough items."""
-    judged = len(splits[0].judged)
-    return splits[: int(np.clip(np.ceil(ENOUGH_JUDGED / judged), 1, len(splits)))]
+    judged = np.cumsum([len(split.judged) for split in splits])
+    return splits[: int(np.searchsorted(judged, ENOUGH_JUDGED)) + 1]
 
 
 def first_splits(splits: Sequence[Split], seed: int) -> list[Split]:

@@ -214,7 +214,8 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
             As in `SparseTensorClassifier.fit`; y with one class an item.
         groups : array-like of shape (n_items,), default=None
             What some items share and new ones will not (a person, a thread, a day): items of one
-            group are never learnt from and judged in the same split. A splitter gets them, too.
+            group are never learnt from and judged in the same split. Where `cv` is a splitter, it
+            gets them; splits in a list stay as they are.
 
         Returns
         -------

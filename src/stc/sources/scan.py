@@ -182,7 +182,8 @@ def check_separator(separator: str | None, ending: str) -> None:
         return
     if ending not in _CSV:
         raise ValueError(f"separator={separator!r} is for .csv and .tsv, not for {ending}")
-    if len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0':
+    single = isinstance(separator, str) and len(separator) == 1 and separator.isascii()
+    if not single or separator in '"\r\n\0':
         raise ValueError(f"separator={separator!r}: give one sign, such as ';', or '\\t' for tabs")
 
 
