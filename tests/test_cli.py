@@ -269,8 +269,13 @@ def test_tune_keeps_groups_together(run):
     assert by_lot.best_score_ > expected.best_score_ + 0.1
     assert "--group is for --tune" in run(*common, "--group", "patient", code=2).err
     assert "'pacient'" in run(*common, "--tune", "--group", "pacient", code=4).err
-    run(*common, "--tune", "--group", "patient", "--columns", "hint,patient")
+    said = run(*common, "--tune", "--group", "patient", "--columns", "hint,patient")
     assert list(stc.load("m.stc.parquet").feature_names_in_) == ["hint", "patient"]
+    X = visits.select("hint", "patient")
+    expected.fit(X, y, groups=visits["patient"])
+    assert f"power {expected.best_params_['power']:.3g}, " in said.err
+    learnt = stc.load("m.stc.parquet").predict_proba(X)
+    assert np.allclose(learnt, expected.predict_proba(X), atol=1e-12)
 
 
 def test_a_row_without_a_group(run):
@@ -282,7 +287,38 @@ def test_a_row_without_a_group(run):
     pl.DataFrame(rows, schema=["who", "x", "kind"], orient="row").fill_null("q").write_csv(
         "visits.csv"
     )
-    assert "cv=5 folds need as many groups, and there are 2" in run(*common, code=4).err
+    assert "chosen by 20 rows" in run(*common).err
+    pl.DataFrame({"who": ["p"] * 9, "x": [*"abc"] * 3, "kind": [*"uuv"] * 3}).write_csv(
+        "visits.csv"
+    )
+    assert "folds need as many groups, and there are 1" in run(*common, code=4).err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--group", "a,b"], "--group a,b: give one column, not 2"),
+        (["--weight", "w,a"], "--weight w,a: give one column, not 2"),
+        (["--text", "a,b"], "--text a,b: give one column, not 2"),
+        (["--group", "class"], "column 'class' is --target and --group: name it once"),
+        (["--weight", "class"], "column 'class' is --target and --weight: name it once"),
+        (["--group", "w", "--weight", "w"], "column 'w' is --weight and --group: name it once"),
+        (["--text", "a", "--group", "a"], "column 'a' is --text and --group: name it once"),
+        (["--target", "class"], "column 'class' is --target and --target: name it once"),
+    ],
+)
+def test_a_column_has_one_role(run, options, message):
+    Path("d.csv").write_text("a,b,w,class\nx,y,1,p\nz,y,1,q\n")
+    common = ["fit", "d.csv", "-t", "class", "-o", "m.stc.parquet", "--tune"]
+    assert message in run(*common, *options, code=2).err
+
+
+def test_names_are_found_behind_a_mark_and_blank_lines(run):
+    common = ["fit", "d.csv", "-t", "class", "-o", "m.stc.parquet", "--separator", ";"]
+    Path("d.csv").write_bytes(b'\xef\xbb\xbf"a;1";b;class\n1;2;p\n2;3;q;9\n')
+    assert "d.csv: line 3: 4 cells, where line 1 names 3 columns" in run(*common, code=4).err
+    Path("d.csv").write_bytes(b"\na;a;class\n1;2;p\n2;3;q\n")
+    assert "two columns are named 'a'" in run(*common, code=4).err
 
 
 # --- predict ------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import polars as pl
 from stc import streams
 from stc.cli import showing
 from stc.cli.blaming import blaming
-from stc.cli.data import DASH, Data, Given, check_output, columns_of, opened
+from stc.cli.data import DASH, Data, Given, check_output, column_of, columns_of, opened
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, USAGE, CommandError, stop_if_signalled, writing
 from stc.cli.judging import Verdict
@@ -43,7 +43,7 @@ def predict(
     _check_ending(output)
     model = load(path)
     with opened(given) as data, desk.progress(), blaming(data):
-        chosen = _chosen(data, text)
+        chosen = chosen_of(data, text)
         items = streams.items_of(chosen, model._learnt)
         task = streams.AnsweringTask.of(model, answer, chosen, items)
         rows = _rows_at_a_time(model, answer.reasons)
@@ -80,9 +80,10 @@ def _check_ending(output: str) -> None:
         raise CommandError(f"{output}: expected a file that ends with {', '.join(OUTPUTS)}", USAGE)
 
 
-def _chosen(data: Data, text: str | None) -> Any:
+def chosen_of(data: Data, text: str | None) -> Any:
+    """The data with the column of documents, if it is named."""
     plain = data.source()
-    return data.source(text=columns_of([text], plain, data)[0]) if text else plain
+    return data.source(text=column_of(text, "--text", plain, data)) if text else plain
 
 
 def _rows_at_a_time(model: Any, reasons: int = 0) -> int:
@@ -147,7 +148,7 @@ def evaluate(
     model = load(path)
     with opened(given) as data, desk.progress():
         with blaming(data):
-            chosen = _chosen(data, text)
+            chosen = chosen_of(data, text)
             items = streams.items_of(chosen, model._learnt)
         targets = targets_of(model, target, chosen, data)
         weight = _weight_of(model, weight, chosen, data)
@@ -176,7 +177,7 @@ def targets_of(model: Any, given: Sequence[str], chosen: Any, data: Data) -> lis
 def _weight_of(model: Any, given: str | None, chosen: Any, data: Data) -> str | None:
     """The column of weights: as said; or as the model was learnt with, if it is there."""
     if given:
-        return columns_of([given], chosen, data)[0]
+        return column_of(given, "--weight", chosen, data)
     known: str | None = model._learnt.roles.weight
     return known if known in chosen.source.names else None
 

@@ -7,6 +7,7 @@ read a second time, line by line, to tell a person where to look.
 from __future__ import annotations
 
 import ast
+import codecs
 import csv
 import json
 import re
@@ -162,7 +163,12 @@ def _rows(path: str, separator: str, strict: bool = False) -> Iterator[tuple[lis
     csv.field_size_limit(_LONGEST_CELL)
     with unzipped(path) as file:
         # What is no UTF-8 stays to be found in its cell.
-        texts = (line.decode("utf-8", "surrogateescape") for line in file)
+        texts = (
+            (line if number else line.removeprefix(codecs.BOM_UTF8)).decode(
+                "utf-8", "surrogateescape"
+            )
+            for number, line in enumerate(file)
+        )
         reader = csv.reader(texts, delimiter=separator, strict=strict)
         for cells in reader:
             yield cells, reader.line_num

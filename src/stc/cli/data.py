@@ -12,7 +12,7 @@ import signal
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -224,7 +224,7 @@ def _check_header(path: str, name: str, separator: str) -> None:
     """Refuse a table with two columns of one name, of which one would be renamed unasked."""
     with unzipped(path) as file:
         first = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
-        header = next(csv.reader(first, delimiter=separator), [])
+        header = next((row for row in csv.reader(first, delimiter=separator) if row), [])
     twice = [own for own in header if header.count(own) > 1]
     if twice:
         raise CommandError(f"{name}: line 1: two columns are named {twice[0]!r}; rename one", DATA)
@@ -244,6 +244,24 @@ def columns_of(given: Sequence[str] | None, source: Any, data: Data) -> list[str
         if name not in there:
             raise CommandError(f"{data.name}: {message_of_absent(name, there)}", DATA)
     return named
+
+
+def column_of(given: str, option: str, source: Any, data: Data) -> str:
+    """The one column that an option names."""
+    found = columns_of([given], source, data)
+    if len(found) > 1:
+        raise CommandError(f"{option} {given}: give one column, not {len(found)}", USAGE)
+    return found[0]
+
+
+def refuse_two_roles(named: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a column that is named by two options, or twice by one."""
+    by: dict[str, str] = {}
+    for option, columns in named.items():
+        for name in columns:
+            other = by.setdefault(name, option)
+            if other is not option or list(columns).count(name) > 1:
+                raise CommandError(f"column {name!r} is {other} and {option}: name it once", USAGE)
 
 
 def message_of_absent(name: str, there: Sequence[str], more: str = "") -> str:

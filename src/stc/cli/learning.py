@@ -10,7 +10,15 @@ from typing import Any
 
 import stc
 from stc.cli.blaming import blaming
-from stc.cli.data import Data, Given, check_output, columns_of, opened
+from stc.cli.data import (
+    Data,
+    Given,
+    check_output,
+    column_of,
+    columns_of,
+    opened,
+    refuse_two_roles,
+)
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, FILE, MODEL, USAGE, CommandError, one_line, writing
 from stc.files import exclusively
@@ -124,7 +132,7 @@ def fit(
     check_output(output, given.path)
     if tune:
         _refuse_untunable(parameters)
-    elif roles.group:
+    elif roles.group is not None:
         raise CommandError("--group is for --tune, where rows are judged: give both", USAGE)
     with opened(given) as data, desk.progress():
         source, targets, weight, group = _read(data, roles)
@@ -144,10 +152,13 @@ def _read(data: Data, roles: Roles) -> tuple[Any, list[str], str | None, str | N
         plain = data.source()
         _ = plain.source.names
     targets = columns_of(roles.targets, plain, data)
+    options = {"--text": roles.text, "--weight": roles.weight, "--group": roles.group}
     text, weight, group = (
-        columns_of([name], plain, data)[0] if name else None
-        for name in (roles.text, roles.weight, roles.group)
+        None if name is None else column_of(name, option, plain, data)
+        for option, name in options.items()
     )
+    single = zip(options, (text, weight, group), strict=True)
+    refuse_two_roles({"--target": targets} | {option: [own] for option, own in single if own})
     columns = columns_of(roles.columns, plain, data) or None
     if columns and text:
         raise CommandError("--columns and --text: give one of them", USAGE)
@@ -202,9 +213,10 @@ def _tuned(
     """The parameters that do best on the first rows, by cross-validation."""
     targets = [target] if isinstance(target, str) else target
     weight, group = weight_and_group
-    taken = [*targets, *(name for name in weight_and_group if name)]
+    taken = [*targets, *([weight] if weight else [])]
     items = source.attributes(taken)
-    first = source.source.head((*items, *(own for own in taken if own not in items)), _TUNED_BY)
+    more = [*taken, *([group] if group and group not in items else [])]
+    first = source.source.head((*items, *more), _TUNED_BY)
     X = first[items[0]] if source.text else first.select(items)
     y = first[target] if isinstance(target, str) else first.select(target)
     sizes = first[weight].to_numpy() if weight else None

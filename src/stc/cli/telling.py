@@ -14,9 +14,9 @@ import polars as pl
 from stc import streams
 from stc._atomic import beside
 from stc.cli import showing
-from stc.cli.answering import targets_of
+from stc.cli.answering import chosen_of, targets_of
 from stc.cli.blaming import blaming
-from stc.cli.data import DASH, Data, Given, check_output, columns_of, opened
+from stc.cli.data import DASH, Data, Given, check_output, opened
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, USAGE, CommandError, one_line, writing
 from stc.cli.learning import count_of, load, size_of
@@ -147,8 +147,7 @@ def _first(
     model: Any, data: Data, text: str | None, more: Sequence[str], rows: int
 ) -> tuple[Any, pl.DataFrame]:
     """The first items of the data, as the model takes them, and more of their columns."""
-    plain = data.source()
-    chosen = data.source(text=columns_of([text], plain, data)[0]) if text else plain
+    chosen = chosen_of(data, text)
     items = streams.items_of(chosen, model._learnt)
     frame = chosen.source.head((*items, *(name for name in more if name not in items)), rows)
     return streams.told(frame, items, model._learnt), frame
