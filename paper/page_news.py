@@ -102,13 +102,20 @@ def _choices(rows: dict[str, dict[str, Any]]) -> str:
             continue
         chosen = own["chosen"]
         numbers = (f"{chosen[key]:.3g}" for key in ("ngrams", "power", "balance", "entropy"))
-        penalty = "none" if chosen["phases"] is None else f"penalty {chosen['phases']:g}"
+        penalty = _phases(chosen["phases"])
         score, accuracy = own["score_in_cross_validation"], own["accuracy"]
         lines.append(
             [name, *numbers, penalty, str(own["settings_tried"]), f"{score:.3f}", f"{accuracy:.3f}"]
         )
     head = ["", "words in a row up to", "power", "balance", "entropy", "phases", "of"]
     return table([*head, "score in cross-validation", "accuracy in the test"], lines)
+
+
+def _phases(penalty: float | None) -> str:
+    """What was learnt beside the corpus."""
+    if penalty is None:
+        return "none"
+    return "the sharpness only" if penalty == float("inf") else f"penalty {penalty:g}"
 
 
 def _threads_apart(rows: dict[str, dict[str, Any]]) -> str:
