@@ -555,7 +555,11 @@ def test_one_large_group_does_not_decide_alone() -> None:
     items = Items(np.arange(6000) % 2, np.ones(6000, dtype=bool), groups_of(groups, 6000))
     splits = splits_of(items, None, seed=0)
     assert [len(split.judged) for split in splits] == [500, 500, 500, 500, 4000]
-    assert [len(split.judged) for split in enough(splits)] == [500] * 4
+    assert enough(splits, items) == splits  # of 40 groups, which are not enough
+    alone = Items(items.classes, items.present, groups_of(np.arange(6000), 6000))
+    assert len(enough(splits_of(alone, None, seed=0), alone)) == 2
+    none = items._replace(groups=None)
+    assert len(enough(splits_of(none, None, seed=0), none)) == 2
 
 
 def test_large_numbers_of_pandas_and_python_are_not_rounded() -> None:

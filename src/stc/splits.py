@@ -20,7 +20,7 @@ from stc.encode.scalars import code_objects
 Pair = tuple[NDArray[Any], NDArray[Any]]
 
 # So many items judged suffice.
-ENOUGH_JUDGED = 2000
+_ENOUGH_JUDGED = 2000
 # Folds, and how often few items are dealt into them.
 _FOLDS, _MOST_DEALS = 5, 3
 # In a first round: items to learn from and to judge by.
@@ -131,7 +131,7 @@ def _dealt(classes: NDArray[Any], cv: Integral | None, seed: int) -> list[Split]
             f"cv={count} folds need as many items, and there are n_samples={len(classes)}"
         )
     if cv is None:  # chance has less of a say if few items are judged several times
-        deals = int(np.clip(np.ceil(ENOUGH_JUDGED / len(classes)), 1, _MOST_DEALS))
+        deals = int(np.clip(np.ceil(_ENOUGH_JUDGED / len(classes)), 1, _MOST_DEALS))
     generator = check_random_state(seed)
     folds = [folds_of(classes, count, generator) for _ in range(deals)]
     return [
@@ -184,10 +184,16 @@ def _dealt_groups(
     return fold
 
 
-def enough(splits: list[Split]) -> list[Split]:
-    """As many of the splits as are needed to judge enough items."""
-    judged = np.cumsum([len(split.judged) for split in splits])
-    return splits[: int(np.searchsorted(judged, ENOUGH_JUDGED)) + 1]
+def enough(splits: list[Split], items: Items) -> list[Split]:
+    """As many of the splits as are needed to judge enough items, or groups of items.
+
+    Items of one group say much the same.
+    """
+    units = np.arange(items.present.sum())
+    if items.groups is not None:
+        units = items.groups.codes[items.present]
+    judged = np.cumsum([len(np.unique(units[split.judged])) for split in splits])
+    return splits[: int(np.searchsorted(judged, _ENOUGH_JUDGED)) + 1]
 
 
 def first_splits(splits: Sequence[Split], seed: int) -> list[Split]:

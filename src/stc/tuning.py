@@ -259,13 +259,18 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         """Everything tried: phases only with the better way to take what is missing."""
         batch = self._batch(given)
         search = self._search(given, batch, seed)
-        splits = self._splits(batch, groups, seed)
+        items = _items(batch, groups)
+        splits = splits_of(items, self.cv, seed)
+        judging = enough(splits, items) if isinstance(self.phases, str) else splits
         searches = [search]
         if self.missing == "auto" and _with_gaps(batch.observed):
             searches.append(self._search(given, self._batch(given, "category"), seed, "category"))
         for own in searches:
-            self._without_phases(own, self._judging(splits))
-        self._with_phases(max(searches, key=lambda own: own.best), splits, seed)
+            self._without_phases(own, judging)
+        best = max(searches, key=lambda own: own.best)
+        settled = len(judging) == len(splits) and best.best >= _PERFECT
+        if not (settled and isinstance(self.phases, str)):  # else nothing is left to be better at
+            self._with_phases(best, judging, seed)
         return searches
 
     def _search(self, given: _Given, batch: Batch, seed: int, missing: str = "ignore") -> Search:
@@ -376,13 +381,6 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         affordable = layout.affordable(truth, weight, min_support, _MOST_PER_ITEM)
         return affordable if documents else min(_MOST_CONJUNCTIONS, affordable)
 
-    def _splits(self, batch: Batch, groups: Any, seed: int) -> list[Split]:
-        column = batch.target.column
-        order = np.argsort(np.asarray(column.values))  # whatever the order in which they came
-        classes = np.argmax(column.matrix().toarray()[:, order], axis=1)
-        items = Items(classes, batch.sample_weight > 0, groups_of(groups, len(classes)))
-        return splits_of(items, self.cv, seed)
-
     def _scorer(self, problem: Problem, classes: NDArray[Any], batch: Batch) -> Any:
         """What judges probabilities of items."""
         truth, weight = problem.truth, problem.sample_weight
@@ -406,10 +404,6 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
 
         return score
 
-    def _judging(self, splits: list[Split]) -> list[Split]:
-        """As many of the splits as are needed, if it is ours to say."""
-        return enough(splits) if isinstance(self.phases, str) else splits
-
     def _without_phases(self, search: Search, splits: list[Split]) -> None:
         penalties = _grid(self.phases, (np.inf,))
         plain = [penalty for penalty in penalties if penalty is None or np.isinf(penalty)]
@@ -419,16 +413,13 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _with_phases(self, search: Search, splits: list[Split], seed: int) -> None:
         """Learn phases, for "auto" in two rounds."""
         settings = product(search.problem.layouts, self._phased(search.problem.documents))
-        few = self._judging(splits)
         if isinstance(self.phases, str):
-            if len(few) == len(splits) and search.best >= _PERFECT:
-                return  # nothing is left to be better at
-            candidates = self._first_round(search, settings, first_splits(few, seed))
+            candidates = self._first_round(search, settings, first_splits(splits, seed))
         else:
             penalties = [p for p in _grid(self.phases, ()) if p is not None and np.isfinite(p)]
             candidates = [Candidate(*own, float(p)) for own, p in product(settings, penalties)]
         if candidates:
-            search.phases(candidates, few, _CHECKPOINTS, stage=2)
+            search.phases(candidates, splits, _CHECKPOINTS, stage=2)
 
     @staticmethod
     def _first_round(
@@ -624,6 +615,14 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         return np.asarray(self.classes_[np.argmax(self.probabilities, axis=1)])
+
+
+def _items(batch: Batch, groups: Any) -> Items:
+    """What splits are made by."""
+    column = batch.target.column
+    order = np.argsort(np.asarray(column.values))  # whatever the order in which they came
+    classes = np.argmax(column.matrix().toarray()[:, order], axis=1)
+    return Items(classes, batch.sample_weight > 0, groups_of(groups, len(classes)))
 
 
 def _with_gaps(observed: Observations) -> bool:
