@@ -167,18 +167,19 @@ def _dealt_groups(
 ) -> NDArray[Any]:
     """A fold for each group: the largest first, each to where its classes are the rarest so far.
 
-    An empty fold has none of them, so that no fold stays empty.
+    An empty fold has none of them, so that no fold stays empty, as it may with scikit-learn's
+    StratifiedGroupKFold, which also refuses classes that are all smaller than the folds are many.
     """
     sizes = counts.sum(axis=1)
     order = generator.permutation(len(sizes))
     order = order[np.argsort(-sizes[order], kind="stable")]
-    shares = counts * (1 / np.maximum(counts.sum(axis=0), 1))[None, :]
+    rarity = 1 / np.maximum(counts.sum(axis=0), 1)
     held = np.zeros((folds, counts.shape[1]))
     fold = np.empty(len(sizes), dtype=np.int64)
     for group in order:
         own = slice(*counts.indptr[group : group + 2])
-        classes, weights = counts.indices[own], shares.data[own]
-        crowded = held[:, classes] @ weights
+        classes = counts.indices[own]
+        crowded = held[:, classes] @ (counts.data[own] * rarity[classes])
         fold[group] = np.lexsort((held.sum(axis=1), crowded))[0]
         held[fold[group], classes] += counts.data[own]
     return fold
