@@ -25,7 +25,7 @@ import polars as pl
 from harness import Figure, Result, Runs
 
 from stc import LocalExplanation, SparseTensorClassifier, load_zoo
-from stc.encode.documents import TOKEN_PATTERN
+from stc._input.documents import TOKEN_PATTERN
 
 PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", "lime", "shap"]
 MOST_REMOVED = 20  # words

@@ -26,7 +26,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 
 from stc import SparseTensorClassifier
-from stc.encode.documents import TOKEN_PATTERN
+from stc._input.documents import TOKEN_PATTERN
 
 LOADERS: dict[str, Callable[[], data.Labelled]] = {
     "modapte": partial(data.load_modapte, TOKEN_PATTERN),

@@ -20,7 +20,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import data  # noqa: E402
 
-from stc._progress import Progress  # noqa: E402
+from stc._utils.progress import Progress  # noqa: E402
 
 CORES = 2
 CHUNK = 100  # documents that a process tokenises before it reports

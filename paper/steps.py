@@ -18,7 +18,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 import harness
 
-from stc._progress import Progress
+from stc._utils.progress import Progress
 
 PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", "nltk", "lime"]
 CORES = 2

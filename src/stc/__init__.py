@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any
 from stc._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from stc.agent import PolicyAgent as PolicyAgent
+    from stc._training.phases import PhaseLearner as PhaseLearner
+    from stc._training.policy_search import PolicyAgent as PolicyAgent
     from stc.classifier import SparseTensorClassifier as SparseTensorClassifier
     from stc.classifier import load as load
-    from stc.corpus import NeverLearntError as NeverLearntError
     from stc.datasets import load_zoo as load_zoo
+    from stc.exceptions import HardlyCategoricalWarning as HardlyCategoricalWarning
+    from stc.exceptions import ModelFileError as ModelFileError
+    from stc.exceptions import NeverLearntError as NeverLearntError
+    from stc.exceptions import StoreError as StoreError
     from stc.explain import Contrast as Contrast
     from stc.explain import Counterfactual as Counterfactual
     from stc.explain import GlobalExplanation as GlobalExplanation
     from stc.explain import LocalExplanation as LocalExplanation
-    from stc.files import ModelFileError as ModelFileError
-    from stc.phases import PhaseLearner as PhaseLearner
+    from stc.model_selection import SparseTensorClassifierCV as SparseTensorClassifierCV
     from stc.sources import source as source
-    from stc.stores import StoreError as StoreError
-    from stc.tuning import SparseTensorClassifierCV as SparseTensorClassifierCV
-    from stc.workings import HardlyCategoricalWarning as HardlyCategoricalWarning
 
 # Where each public name lives. It is imported when it is first asked for: the command `stc` shows
 # its help before scikit-learn is there.
@@ -28,15 +28,15 @@ _HOMES = {
     "Contrast": "stc.explain",
     "Counterfactual": "stc.explain",
     "GlobalExplanation": "stc.explain",
-    "HardlyCategoricalWarning": "stc.workings",
+    "HardlyCategoricalWarning": "stc.exceptions",
     "LocalExplanation": "stc.explain",
-    "ModelFileError": "stc.files",
-    "NeverLearntError": "stc.corpus",
-    "PhaseLearner": "stc.phases",
-    "PolicyAgent": "stc.agent",
+    "ModelFileError": "stc.exceptions",
+    "NeverLearntError": "stc.exceptions",
+    "PhaseLearner": "stc._training.phases",
+    "PolicyAgent": "stc._training.policy_search",
     "SparseTensorClassifier": "stc.classifier",
-    "SparseTensorClassifierCV": "stc.tuning",
-    "StoreError": "stc.stores",
+    "SparseTensorClassifierCV": "stc.model_selection",
+    "StoreError": "stc.exceptions",
     "load": "stc.classifier",
     "load_zoo": "stc.datasets",
     "source": "stc.sources",

@@ -15,21 +15,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from stc import streams
-from stc.agent import PolicyAgent
-from stc.encode import column_of, encode_sample_weight
+from stc._core.model import Model
+from stc._core.observations import Observations
+from stc._core.tables import corpus_table, feature_names, joint_table
+from stc._input import column_of, encode_sample_weight
+from stc._input.reader import NO_ROLES
+from stc._training.label_thresholds import cross_fitted, each_alone, ratios
+from stc._training.phases import PhaseLearner, with_phases
+from stc._training.policy_search import PolicyAgent
+from stc._training.state import FittedState
 from stc.explain import Answers, GlobalExplanation, LocalExplanation
-from stc.export import to_sql
-from stc.files import read_model, write_model
-from stc.intake import NO_ROLES
-from stc.keeping import twice
-from stc.labels import cross_fitted, each_alone, ratios
-from stc.learnt import Learnt
-from stc.model import Model
-from stc.observations import Observations
-from stc.phases import PhaseLearner, with_phases
+from stc.io import read_model, write_model
 from stc.sources import BATCH, source_of
-from stc.tables import corpus_table, feature_names, joint_table
+from stc.sources import streaming as streams
+from stc.sql import to_sql
+from stc.stores.stored_model import twice
 from stc.workings import Workings
 
 
@@ -273,7 +273,7 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         self._validate_params()
         chosen = source_of(X)
 
-        def learn(before: Learnt | None) -> Learnt:
+        def learn(before: FittedState | None) -> FittedState:
             if before:
                 self._refuse_other_tensor(before.model)
             if chosen is not None:
@@ -318,7 +318,7 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         self._fitted_model()
         chosen = source_of(X)
 
-        def take(before: Learnt) -> tuple[Learnt | None, Model]:
+        def take(before: FittedState) -> tuple[FittedState | None, Model]:
             model = before.model
             if chosen is not None:
                 reading = self._reading(chosen, y, sample_weight, before)
@@ -364,7 +364,7 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         self._fitted_model()
         batches = other._batches()
 
-        def joined(before: Learnt) -> Learnt:
+        def joined(before: FittedState) -> FittedState:
             both = sorted(before.batches & batches)
             if both:
                 raise ValueError(twice(both[0]))
@@ -423,7 +423,7 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
             batch = self._intake().batch(X, y, sample_weight, model)
         model.refuse_large(batch.observed, self.max_tuples)
 
-        def turned(before: Learnt) -> Learnt:
+        def turned(before: FittedState) -> FittedState:
             how = learner or self._learner()
             model, history = with_phases(how, before.model, *batch.weighted(), self._hyper())
             evidence = before.evidence

@@ -16,41 +16,25 @@ import polars as pl
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from stc import streams
-from stc.agent import PolicyAgent, learn_policy
-from stc.angles import given_phases
-from stc.conjunctions import Interactions
-from stc.encode import encode_classes
-from stc.files import ModelFileError
-from stc.files.soundness import check_answers
-from stc.intake import NO_ROLES, Batch, Intake, Roles
-from stc.keeping import Shelf
-from stc.labels import cross_fitted
-from stc.learnt import Learnt
-from stc.model import Model
-from stc.observations import Observations
-from stc.phases import PhaseLearner, with_phases
-from stc.policy import Cascade, Hyper, Policy, read_policy
-from stc.schema import KINDS, Schema
+from stc._core.cascade import Cascade, Hyper, Policy, read_policy
+from stc._core.interactions import Interactions
+from stc._core.model import Model
+from stc._core.observations import Observations
+from stc._core.schema import KINDS, Schema
+from stc._core.tensor import Dimensions
+from stc._input import encode_classes
+from stc._input.reader import NO_ROLES, Batch, Intake, Roles
+from stc._training.label_thresholds import cross_fitted
+from stc._training.phase_parsing import given_phases
+from stc._training.phases import PhaseLearner, with_phases
+from stc._training.policy_search import PolicyAgent, learn_policy
+from stc._training.state import FittedState
+from stc.exceptions import HardlyCategoricalWarning, ModelFileError, StoreError
+from stc.io.validation import check_answers
 from stc.sources import BATCH, FEW, MOST, Chosen, source_of
-from stc.stores import StoreError, shown_url
-from stc.tensor import Dimensions
-
-
-class HardlyCategoricalWarning(UserWarning):
-    """A column of measurements was given where categories are expected.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from stc import HardlyCategoricalWarning, SparseTensorClassifier
-    >>> weights = [[k + 0.5] for k in range(30)]
-    >>> with warnings.catch_warnings(record=True, action="always") as caught:
-    ...     model = SparseTensorClassifier().fit(weights, [k % 2 for k in range(30)])
-    >>> caught[0].category is HardlyCategoricalWarning
-    True
-    """
-
+from stc.sources import streaming as streams
+from stc.stores import shown_url
+from stc.stores.stored_model import Shelf
 
 # What stands in the ledger before the id of what was unlearnt.
 UNLEARNT = "unlearnt: "
@@ -82,7 +66,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
     store: str | None
     name: str
 
-    _learnt: Learnt
+    _learnt: FittedState
     _shelf: Shelf
     _taken_over: dict[str, Any]
     _cascades: dict[tuple[Any, ...], Cascade]
@@ -170,7 +154,9 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         """Ids of the batches that were learnt."""
         return self._learnt.batches if self.store is None else self._kept().batches()
 
-    def _add(self, learn: Callable[[Learnt | None], Learnt], batch_id: str | None) -> None:
+    def _add(
+        self, learn: Callable[[FittedState | None], FittedState], batch_id: str | None
+    ) -> None:
         """Learn a batch, unless it has been learnt."""
         _check_id(batch_id)
         if self.store is None:
@@ -182,7 +168,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         kept.add(learn, self._parameters(), batch_id, self.label_threshold is None)
 
     def _take_away(
-        self, take: Callable[[Learnt], tuple[Learnt | None, Model]], batch_id: str | None
+        self, take: Callable[[FittedState], tuple[FittedState | None, Model]], batch_id: str | None
     ) -> None:
         """Unlearn a batch, unless it has been unlearnt."""
         _check_id(batch_id)
@@ -194,7 +180,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
             return
         self._kept().take_away(take, self._parameters(), batch_id)
 
-    def _change(self, work: Callable[[Learnt], Learnt]) -> None:
+    def _change(self, work: Callable[[FittedState], FittedState]) -> None:
         """Become what comes of the whole model."""
         if self.store is None:
             self._become(work(self._learnt))
@@ -203,7 +189,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _restored(
-        cls, path: Any, learnt: Learnt, parameters: Mapping[str, Any], tokenizer: Any
+        cls, path: Any, learnt: FittedState, parameters: Mapping[str, Any], tokenizer: Any
     ) -> Self:
         """A model out of a file, which must be able to answer."""
         named = parameters.get("tokenizer")
@@ -228,7 +214,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
     # --- data that is not in memory -------------------------------------------------------
 
     def _reading(
-        self, chosen: Chosen, y: Any, sample_weight: Any, before: Learnt | None
+        self, chosen: Chosen, y: Any, sample_weight: Any, before: FittedState | None
     ) -> streams.Reading:
         """How the rows of a source are read, to be learnt."""
         roles = before.roles if before else NO_ROLES
@@ -239,10 +225,10 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         chosen: Chosen,
         y: Any,
         sample_weight: Any,
-        before: Learnt | None,
+        before: FittedState | None,
         learner: PhaseLearner | None,
         classes: Any = None,
-    ) -> Learnt:
+    ) -> FittedState:
         """What comes of learning all rows of a source: where they are, then added up."""
         reading = self._reading(chosen, y, sample_weight, before)
         first = reading.first(BATCH if before is None and self._learns_more() else FEW)
@@ -320,14 +306,14 @@ class Workings(BaseEstimator):  # type: ignore[misc]
     def _hyper(self) -> Hyper:
         return Hyper(self.power, self.balance, self.entropy)
 
-    def _become(self, learnt: Learnt | None) -> None:
+    def _become(self, learnt: FittedState | None) -> None:
         """Take over what was learnt: the only place where learning changes the estimator."""
         if learnt is not None:
             self._learnt, self._cascades = learnt, {}
         elif hasattr(self, "_learnt"):  # nothing is left, not even the attributes
             del self._learnt, self._cascades
 
-    def _blank(self, batch: Batch) -> Learnt:
+    def _blank(self, batch: Batch) -> FittedState:
         """A model that has learnt nothing but its dimensions and its policy."""
         observed, form = batch.observed, batch.target.form
         dimensions = Dimensions.of(self.dimensions, Schema.of(observed))
@@ -341,7 +327,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         model = replace(model, scales=batch.scales, interactions=interactions)
         if form.kind == "indicator":
             model = model.declaring(np.arange(form.width))  # also those that no item shows
-        return Learnt(model, values)
+        return FittedState(model, values)
 
     def _interactions(self, batch: Batch, dimensions: Dimensions) -> Interactions:
         """The conjunctions that are features, chosen by the first batch."""
@@ -398,7 +384,9 @@ class Workings(BaseEstimator):  # type: ignore[misc]
                     f"{name}={getattr(self, name)}: set it back, or fit again"
                 )
 
-    def _learn(self, before: Learnt, batch: Batch, learner: PhaseLearner | None = None) -> Learnt:
+    def _learn(
+        self, before: FittedState, batch: Batch, learner: PhaseLearner | None = None
+    ) -> FittedState:
         """What comes of learning a batch (and its phases, with a learner)."""
         model = replace(before.model, form=batch.target.form)
         model.refuse_large(batch.observed, self.max_tuples)
@@ -406,8 +394,8 @@ class Workings(BaseEstimator):  # type: ignore[misc]
         return self._completed(before, model, batch, learner)
 
     def _completed(
-        self, before: Learnt, model: Model, batch: Batch, learner: PhaseLearner | None
-    ) -> Learnt:
+        self, before: FittedState, model: Model, batch: Batch, learner: PhaseLearner | None
+    ) -> FittedState:
         """A model that has learnt its items, with what else is learnt from (the first of) them."""
         evidence = before.evidence
         history = before.history
@@ -425,7 +413,7 @@ class Workings(BaseEstimator):  # type: ignore[misc]
             roles=batch.roles,
         )
 
-    def _declaring(self, before: Learnt, classes: Any) -> Learnt:
+    def _declaring(self, before: FittedState, classes: Any) -> FittedState:
         """The same with these classes, whether an item shows them or not."""
         if classes is None:
             return before
@@ -545,7 +533,7 @@ def _check_id(batch_id: str | None) -> None:
         raise ValueError(f"batch_id={batch_id!r}: an id cannot start with {UNLEARNT!r}")
 
 
-def _noted(learnt: Learnt, batch_id: str | None) -> Learnt:
+def _noted(learnt: FittedState, batch_id: str | None) -> FittedState:
     """What was learnt, with the batch among its batches."""
     return learnt if batch_id is None else replace(learnt, batches=learnt.batches | {batch_id})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from stc._optional import optional
+from stc._utils.optional import optional
 
 # The code of a command that needs a package which is not installed.
 _NOT_INSTALLED = 6

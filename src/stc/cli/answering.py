@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from stc import streams
+from stc._input import encode_sample_weight
+from stc._utils.file_formats import write_frames
 from stc.cli import showing
 from stc.cli.blaming import blaming
 from stc.cli.data import DASH, Data, Given, check_output, column_of, columns_of, opened
@@ -17,10 +18,9 @@ from stc.cli.desk import Desk
 from stc.cli.failing import DATA, USAGE, CommandError, stop_if_signalled, writing
 from stc.cli.judging import Verdict
 from stc.cli.learning import count_of, load, targets_known
-from stc.encode import encode_sample_weight
-from stc.sources.writing import write_frames
-from stc.streams.learning import placed
-from stc.streams.reasons import Reasoned
+from stc.sources import streaming as streams
+from stc.sources.learning import placed
+from stc.sources.reasons import Reasoned
 
 # Numbers (of items x classes, or x contributions) that are in memory at a time.
 _AT_A_TIME = 5_000_000

@@ -400,7 +400,7 @@ def predict(
     The columns that the model does not read are carried along.
     """
     from stc.cli import answering
-    from stc.streams.reasons import Reasoned
+    from stc.sources.reasons import Reasoned
 
     answer = Reasoned(proba, explain)
     printed = out_format or (kind if kind in ("tsv", "jsonl") else "csv")

@@ -10,7 +10,7 @@ from sklearn.metrics import classification_report
 from sklearn.model_selection import train_test_split
 
 import stc
-from stc._atomic import beside
+from stc._utils.atomic import beside
 from stc.cli.data import check_output
 from stc.cli.desk import Desk
 from stc.cli.failing import writing
@@ -33,7 +33,7 @@ def demo() -> None:
     train, test = train_test_split(rows, test_size=0.3, random_state=0)
     model = stc.SparseTensorClassifier().fit(X[train], y[train])
     predicted = model.predict(X[test])
-    print(f"Learnt from {len(train)} animals, tried on the {len(test)} others:\n")
+    print(f"FittedState from {len(train)} animals, tried on the {len(test)} others:\n")
     print(classification_report(y[test], predicted, zero_division=0))
     right = int((predicted == y[test].to_numpy()).sum())
     print(f"{right} of {len(test)} are right. Each prediction is a sum of named parts:\n")

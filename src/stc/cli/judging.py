@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc.encode import encode_targets
+from stc._core.target import Target
+from stc._input import encode_targets
 from stc.explain import Answers
 from stc.explain.names import text_of
 from stc.report.truth import predicted_labels
-from stc.targets import Target
 
 # What a class is held to have at least when the log-loss is taken, as scikit-learn does.
 _LEAST = float(np.finfo(np.float64).eps)

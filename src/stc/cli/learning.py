@@ -21,7 +21,7 @@ from stc.cli.data import (
 )
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, FILE, MODEL, USAGE, CommandError, one_line, writing
-from stc.files import exclusively
+from stc.io import exclusively
 from stc.workings import UNLEARNT
 
 # Rows by which settings are chosen.

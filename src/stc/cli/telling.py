@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from stc import streams
-from stc._atomic import beside
+from stc._core.schema import KINDS
+from stc._utils.atomic import beside
 from stc.cli import showing
 from stc.cli.answering import chosen_of, targets_of
 from stc.cli.blaming import blaming
@@ -22,7 +22,7 @@ from stc.cli.failing import DATA, USAGE, CommandError, one_line, writing
 from stc.cli.learning import count_of, load, size_of
 from stc.explain import GlobalExplanation
 from stc.explain.names import text_of
-from stc.schema import KINDS
+from stc.sources import streaming as streams
 
 # Names that a list shows.
 _LISTED = 12

@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._core.cascade import Cascade
+from stc._core.formulas import Floats
+from stc._core.model import Model
+from stc._core.observations import Observations
+from stc._core.scales import scaled
+from stc._core.scoring import Contributions
+from stc._core.tensor import Subset
+from stc._core.vocabulary import Feature, feature_name, parts_of
 from stc.explain.names import ClassNames
-from stc.formulas import Floats
-from stc.model import Model
-from stc.observations import Observations
-from stc.policy import Cascade
-from stc.scales import scaled
-from stc.scoring import Contributions
-from stc.tensor import Subset
-from stc.vocabulary import Feature, feature_name, parts_of
 
 # Contributions that are not worth a thread to sort.
 _FEW = 10_000

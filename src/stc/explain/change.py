@@ -12,11 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import optimize
 
+from stc._core.formulas import Floats
 from stc.explain.answers import Answers
 from stc.explain.names import text_of
 from stc.explain.tabular import Tabular
 from stc.explain.variants import AWAY, Variants, rows_of
-from stc.formulas import Floats
 
 # (unit, choice): one value away, or replaced.
 Move = tuple[int, int]

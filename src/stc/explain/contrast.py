@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from stc._core.tables import named_features
 from stc.explain.answers import Answers
 from stc.explain.names import percent, text_of
 from stc.explain.tabular import Tabular
-from stc.tables import named_features
 
 _WORTH_NAMING = 0.005
 

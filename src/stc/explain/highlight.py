@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from stc.encode.documents import TOKEN_PATTERN
+from stc._input.documents import TOKEN_PATTERN
 from stc.explain.names import text_of
 from stc.explain.variants import Variants
 

@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._core.formulas import Floats
+from stc._core.tables import named_features, picked
 from stc.explain.answers import Answers
 from stc.explain.change import Counterfactual, counterfactual
 from stc.explain.contrast import Contrast
@@ -16,8 +18,6 @@ from stc.explain.highlight import Highlight, highlight
 from stc.explain.names import percent, text_of
 from stc.explain.tabular import Tabular
 from stc.explain.variants import impact
-from stc.formulas import Floats
-from stc.tables import named_features, picked
 
 # Contributions that would round to 0 % are no reasons.
 _WORTH_NAMING = 0.005

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc.model import Model, shown
-from stc.tables import picked
+from stc._core.model import Model, shown
+from stc._core.tables import picked
 
 # Classes that an error message lists.
 _LISTED = 20

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stc import formulas
+from stc._core import formulas
+from stc._core.cascade import Cascade
+from stc._core.tables import described
+from stc._core.tensor import Subset
 from stc.explain.names import ClassNames, percent, text_of
 from stc.explain.tabular import Tabular
-from stc.policy import Cascade
-from stc.tables import described
-from stc.tensor import Subset
 
 _WORTH_NAMING = 0.005
 _SENTENCE_REASONS = 3

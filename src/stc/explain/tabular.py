@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
-from stc._optional import optional
+from stc._utils.optional import optional
 
 # Rows of a table that a notebook shows.
 _SHOWN_ROWS = 20

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._core.formulas import Floats
+from stc._core.matrix import normalised
+from stc._core.observations import Column, offsets_of
+from stc._core.scales import Knots, scaled
+from stc._core.vocabulary import feature_name
 from stc.explain.answers import Answers
-from stc.formulas import Floats
-from stc.layout import normalised
-from stc.observations import Column, offsets_of
-from stc.scales import Knots, scaled
-from stc.vocabulary import feature_name
 
 # Choices for a value: it stays, it is away, or it is the k-th of the others.
 STAYS, AWAY = -1, 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stc._optional import optional
+from stc._utils.optional import optional
 
 # Blue and orange are told apart with every kind of colour blindness.
 FOR, AGAINST, NEITHER = "#2171b5", "#e6811c", "#b8bec6"

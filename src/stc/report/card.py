@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 import stc
+from stc._core.schema import KINDS
 from stc.classifier import SparseTensorClassifier
 from stc.explain import Answers
 from stc.explain.names import text_of
 from stc.report.names import Names, clipped
-from stc.schema import KINDS
 
 # Features of a class, and classes, that are shown.
 _FEATURES, _LISTED_CLASSES = 12, 200
@@ -30,7 +30,7 @@ def model_card(model: SparseTensorClassifier, answers: Answers) -> dict[str, Any
     learnt, mass = answers.model, model.class_mass_
     facts = {
         "Items learnt": _number(float(mass.sum())),
-        "Learnt from": KINDS[learnt.schema.kind],
+        "FittedState from": KINDS[learnt.schema.kind],
         "Attributes": _number(model.n_features_in_),
         "Features": _number(len(model.get_feature_names_out())),
         "Classes": _number(len(mass)),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from stc.formulas import Floats
+from stc._core.formulas import Floats
 from stc.report.names import clipped
 from stc.report.truth import Truth
 

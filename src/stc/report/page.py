@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from stc._atomic import beside
-from stc._optional import optional
+from stc._utils.atomic import beside
+from stc._utils.optional import optional
 from stc.classifier import SparseTensorClassifier
 from stc.explain import Answers
 from stc.explain.names import text_of

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stc._core.target import Form, Target
+from stc._input import encode_target, encode_targets, split_targets
+from stc._training.label_thresholds import ratios
 from stc.classifier import SparseTensorClassifier
-from stc.encode import encode_target, encode_targets, split_targets
 from stc.explain import Answers
 from stc.explain.names import text_of
-from stc.labels import ratios
-from stc.targets import Form, Target
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stc._optional import optional
-from stc.encode.pandas import arrow_of
-from stc.model import Model
+from stc._core.model import Model
+from stc._input.pandas import arrow_of
+from stc._utils.optional import optional
 from stc.sources.pieces import (
     Files,
     Paths,

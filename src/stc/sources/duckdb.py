@@ -12,13 +12,13 @@ from uuid import uuid4
 
 import polars as pl
 
-from stc._optional import optional
-from stc._progress import Progress
-from stc.model import Model
+from stc._core.model import Model
+from stc._utils.file_formats import write_frames
+from stc._utils.optional import optional
+from stc._utils.progress import Progress
 from stc.sources.groups import grouped
 from stc.sources.protocol import BATCH, FEW, Answering, Learning, kinds_of
 from stc.sources.scan import ENDINGS
-from stc.sources.writing import write_frames
 
 
 def _fresh() -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from stc._optional import optional
+from stc._utils.optional import optional
 
 # The columns of a group; data with columns of these names is not counted so.
 COUNT, MASS = "stc_count", "stc_mass"

@@ -15,9 +15,9 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from stc._optional import optional
-from stc._parallel import threaded
-from stc.model import Model
+from stc._core.model import Model
+from stc._utils.optional import optional
+from stc._utils.threads import threaded
 from stc.sources.protocol import BATCH, Answering, Learning
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

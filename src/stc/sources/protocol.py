@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from stc.model import Model
+from stc._core.model import Model
 from stc.sources.groups import Groups, Plan
 
 # Rows that are read, encoded and counted at a time.

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from stc._parallel import ahead
-from stc._progress import Progress
-from stc.model import Model
+from stc._core.model import Model
+from stc._input.values import canonical
+from stc._utils.file_formats import write_frames
+from stc._utils.progress import Progress
+from stc._utils.threads import ahead
 from stc.sources.protocol import BATCH, Answering, Learning
-from stc.sources.writing import write_frames
-from stc.values import canonical
 
 # Rows of a CSV by which the type of a column is told.
 _LOOKED_AT = 10_000

@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from stc._optional import optional
-from stc.model import Model
+from stc._core.model import Model
+from stc._utils.optional import optional
 from stc.sources.pieces import (
     Files,
     Paths,

@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from stc._optional import optional
-from stc._progress import Progress
-from stc.model import Model
+from stc._core.model import Model
+from stc._input.values import canonical
+from stc._utils.file_formats import write_frames
+from stc._utils.optional import optional
+from stc._utils.progress import Progress
 from stc.sources.protocol import BATCH, FEW, Answering, Learning, kinds_of
 from stc.sources.scan import ENDINGS
-from stc.sources.writing import write_frames
-from stc.values import canonical
 
 # Rows of Python objects that are fetched at a time, where there is no Arrow.
 _ROWS = 50_000

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable
 from threading import Lock
 
-from stc._optional import optional
+from stc._utils.optional import optional
+from stc.exceptions import StoreError
 from stc.stores.address import file_of, scheme_of, shown_url
 from stc.stores.kept import KeptStore
-from stc.stores.protocol import Store, StoreError, Writing
+from stc.stores.protocol import Store, Writing
 
 __all__ = ["Store", "StoreError", "Writing", "open_store", "shown_url"]
 

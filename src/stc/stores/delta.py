@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from stc.archive import ENTRIES
+from stc.io.archive import ENTRIES
 from stc.stores.texts import check_all_json, key_of
 
 _PLACE = ("set", "feature", "class")

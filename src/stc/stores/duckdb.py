@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from stc.exceptions import StoreError
 from stc.stores.address import MEMORY, file_of, identity_of, options_of
 from stc.stores.kept import PATIENCE, Guarded, KeptStore
-from stc.stores.protocol import StoreError
 from stc.stores.transaction import Row
 
 # Without keys and indexes: writers wait for each other here, and merging is quicker without.

@@ -10,9 +10,10 @@ from contextlib import AbstractContextManager, contextmanager
 from random import SystemRandom
 from typing import Any, TypeVar
 
-from stc.archive import Archive
+from stc.exceptions import StoreConflictError, StoreError
+from stc.io.archive import Archive
 from stc.stores.address import shown_url
-from stc.stores.protocol import StoreError, Writing
+from stc.stores.protocol import Writing
 from stc.stores.texts import check_text, key_of
 from stc.stores.transaction import Session, Transaction
 
@@ -23,10 +24,6 @@ PATIENCE = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 # Neither the caller's generator, nor one that forked processes share.
 _random = SystemRandom()
-
-
-class ConflictError(StoreError):
-    """Someone else was in the way: the same again may well work."""
 
 
 class KeptStore(ABC):
@@ -105,9 +102,9 @@ class KeptStore(ABC):
         """An error that says which store it is and what is wrong."""
         return StoreError(f"The store {self.shown} {cause}")
 
-    def conflict(self, cause: str) -> ConflictError:
+    def conflict(self, cause: str) -> StoreConflictError:
         """The same for what may go well the next time."""
-        return ConflictError(f"The store {self.shown} {cause}")
+        return StoreConflictError(f"The store {self.shown} {cause}")
 
     def _ask(self, name: str, question: Callable[[Session], T], nothing: T) -> T:
         check_text(name, "the name")
@@ -162,7 +159,7 @@ def patiently(attempt: Callable[[], T]) -> T:
     while True:
         try:
             return attempt()
-        except ConflictError as conflict:
+        except StoreConflictError as conflict:
             if time.monotonic() > end:
                 raise StoreError(f"{conflict}; it stayed so for {PATIENCE:.0f} s") from None
         time.sleep(_random.uniform(0, pause))

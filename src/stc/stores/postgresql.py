@@ -27,9 +27,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from stc.exceptions import StoreError
 from stc.stores import tables
 from stc.stores.kept import PATIENCE
-from stc.stores.protocol import StoreError
 from stc.stores.sql import Conflict, SqlSession, SqlStore, resolved
 from stc.stores.texts import key_of
 

@@ -7,25 +7,9 @@ from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
-from stc.archive import Archive
+from stc.io.archive import Archive
 
 T = TypeVar("T")
-
-
-class StoreError(RuntimeError):
-    """Raised when a store cannot do what it is asked; nothing is half-written.
-
-    Examples
-    --------
-    >>> from stc import SparseTensorClassifier
-    >>> from stc.stores import StoreError
-    >>> model = SparseTensorClassifier(store="sqlite:////no/such/folder/zoo.db")
-    >>> try:
-    ...     model.fit([["red"]], ["stop"])
-    ... except StoreError as error:
-    ...     print("nothing was written")
-    nothing was written
-    """
 
 
 class Writing(Protocol):

@@ -28,11 +28,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from stc.archive import ENTRIES
+from stc.exceptions import StoreError
+from stc.io.archive import ENTRIES
 from stc.stores import tables
 from stc.stores.delta import pieces
 from stc.stores.kept import Guarded, KeptStore
-from stc.stores.protocol import StoreError
 from stc.stores.transaction import Row
 
 # What becomes of rows to insert that are there already, if any can be.

@@ -23,9 +23,9 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from stc.exceptions import StoreError
 from stc.stores.address import MEMORY, file_of, identity_of
 from stc.stores.kept import PATIENCE
-from stc.stores.protocol import StoreError
 from stc.stores.sql import Conflict, SqlSession, SqlStore, resolved
 
 _CAUSES = {

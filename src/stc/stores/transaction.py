@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
-from stc.archive import Archive
+from stc.io.archive import Archive
 from stc.stores.delta import Delta
 from stc.stores.texts import check_text, header_text, key_of
 

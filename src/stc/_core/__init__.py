@@ -1,0 +1,1 @@
+"""The corpus, the model that holds it, and the formulas that turn it into probabilities."""

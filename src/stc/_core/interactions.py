@@ -1,0 +1,149 @@
+"""Interactions: conjunctions of several attributes' values as features of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stc._core.matrix import Layout
+from stc._core.observations import Column, Observations
+from stc._core.product import crossed, objects
+from stc._core.vocabulary import Value
+
+# The attributes of a conjunction -> its values that are features; () of words in a row.
+Chosen = Mapping[tuple[str, ...], frozenset[Value]]
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """Which conjunctions of attributes are features, beside the single values.
+
+    Attributes
+    ----------
+    order
+        The most attributes in a conjunction; 1: none.
+    chosen
+        Those that were selected when the first batch was learnt; None: all there are.
+    ngrams
+        The most neighbouring words of a document that are a feature together; 1: single words.
+    """
+
+    order: int = 1
+    chosen: Chosen | None = None
+    ngrams: int = 1
+
+    @property
+    def made(self) -> bool:
+        """Whether some features may be several values at once."""
+        return self.order > 1 or self.ngrams > 1
+
+    def applied(self, observed: Observations) -> Observations:
+        """The items with their conjunctions."""
+        if self.order > 1:
+            observed = replace(observed, columns=(*observed.columns, *self._made(observed)))
+        if self.chosen is None or not any(column.conjunction for column in observed.columns):
+            return observed
+        return replace(observed, columns=tuple(map(self._admitted, observed.columns)))
+
+    def _made(self, observed: Observations) -> list[Column]:
+        # In the order of their names, whatever order a batch of records has them in.
+        attributes = sorted(observed.columns, key=lambda column: str(column.attribute))
+        made = []
+        for size in range(2, min(self.order, len(attributes)) + 1):
+            for parts in combinations(attributes, size):
+                names = tuple(str(column.attribute) for column in parts)
+                if self.chosen is None or names in self.chosen:
+                    made.append(_conjunction(names, parts))
+        return made
+
+    def _admitted(self, column: Column) -> Column:
+        """A conjunction with its chosen values only."""
+        if not column.conjunction:
+            return column
+        names: Any = column.attribute
+        known = (self.chosen or {}).get(names, frozenset())
+        values: Any = column.values
+        return column.only(np.fromiter((v in known for v in values), bool, column.n_values))
+
+    def sizes(self, observed: Observations) -> NDArray[np.float64]:
+        """How many values and conjunctions each item has."""
+        if self.chosen is not None and self.order > 1:
+            return self._sizes_of_chosen(observed)
+        order = min(self.order, len(observed.columns))
+        total = np.zeros((order + 1, observed.n_items))
+        total[0] = 1.0  # ways to take none of the columns so far
+        for column in observed.columns:
+            lengths = column.lengths()
+            for size in range(order, 0, -1):
+                total[size] += total[size - 1] * lengths
+        return np.asarray(total[1:].sum(axis=0))
+
+    def _sizes_of_chosen(self, observed: Observations) -> NDArray[np.float64]:
+        lengths = {str(c.attribute): c.lengths().astype(np.float64) for c in observed.columns}
+        total = np.zeros(observed.n_items)
+        for names in [*((name,) for name in lengths), *(self.chosen or ())]:
+            if lengths.keys() >= set(names):
+                total += np.prod([lengths[name] for name in names], axis=0)
+        return total
+
+    def refuse_large(self, observed: Observations, most: int) -> None:
+        """Refuse too many conjunctions before any is made."""
+        if self.order == 1:
+            return
+        needed = self.sizes(observed).sum()
+        if needed > most:
+            width = len(observed.columns)
+            sets = sum(comb(width, size) for size in range(2, min(self.order, width) + 1))
+            if self.chosen is not None:
+                sets = len(self.chosen)
+            raise ValueError(
+                f"interactions={self.order} would make {sets:,} conjunctions of the {width} "
+                f"attributes and {needed:,.0f} entries for {observed.n_items:,} items, more than "
+                f"max_tuples={most:,}; lower interactions, leave attributes out, or raise "
+                "max_tuples"
+            )
+
+    def selected(
+        self,
+        observed: Observations,
+        target: Column,
+        sample_weight: NDArray[np.float64],
+        min_support: int,
+        max_features: int | None,
+    ) -> Interactions:
+        """Choose the conjunctions that enough items show and that tell the classes apart best."""
+        if min_support <= 1 and max_features is None:
+            return self
+        everything = self.applied(observed)
+        layout = Layout.of(everything)
+        truth = target.matrix().toarray()
+        items = np.arange(observed.n_items)
+        keep = layout.strongest(items, truth, sample_weight, min_support, max_features)
+        chosen: dict[tuple[str, ...], frozenset[Value]] = {}
+        for column, start in zip(everything.columns, layout.starts.tolist(), strict=False):
+            own = np.flatnonzero(keep[start : start + column.n_values]).tolist()
+            if column.conjunction and own:
+                values: Any = column.values
+                names: Any = column.attribute
+                chosen[names] = frozenset(values[k] for k in own)
+        return replace(self, chosen=chosen)
+
+
+def _conjunction(names: tuple[str, ...], parts: tuple[Column, ...]) -> Column:
+    """The conjunction of these columns, its weights the products of theirs."""
+    column = crossed(parts)
+    rows: Any = column.values
+    each = [objects(part.values or ())[rows[:, place]] for place, part in enumerate(parts)]
+    values = list(zip(*(own.tolist() for own in each), strict=True))
+    weights = column.weights
+    if weights is not None and column.offsets is not None:
+        # What was divided by the weight of each part is multiplied by it again.
+        totals = np.prod([np.broadcast_to(part.totals, column.n_items) for part in parts], axis=0)
+        weights = weights * np.repeat(totals, np.diff(column.offsets))
+    return replace(column, attribute=names, values=values, weights=weights)

@@ -1,0 +1,293 @@
+"""One attribute's cells -> a Column: single values, several values, weights per value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain, pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stc._core.observations import Column, Missing, offsets_of, run_starts
+from stc._input.bags import Bags, column_of_bags
+from stc._input.scalars import Coded, code_objects, code_series
+from stc._input.values import canonical
+from stc._utils.threads import cores
+
+# Items of one block of a column of lists.
+_BLOCK_ITEMS = 2048
+
+
+def column_of_cells(attribute: str | None, cells: Sequence[Any], missing: Missing) -> Column:
+    """Column from Python cells: scalars, lists (several values), dicts (weights), None."""
+    kinds = set(map(type, cells))
+    if any(map(_is_several, kinds)):
+        return _ragged_of_cells(attribute, cells, kinds, missing)
+    return _single(attribute, code_objects(cells), missing)
+
+
+def column_of_series(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
+    """Column from a polars column: scalars, lists, structs of weights, Arrow maps."""
+    dtype = series.dtype
+    if isinstance(dtype, pl.Struct):
+        return _column_of_structs(attribute, series, missing)
+    if isinstance(dtype, pl.Map):
+        return column_of_series(attribute, series.to_physical(), missing)
+    if isinstance(dtype, pl.Array):
+        return column_of_series(attribute, series.arr.to_list(), missing)
+    if isinstance(dtype, pl.List):
+        return _column_of_lists(attribute, series, missing)
+    if dtype == pl.Object:
+        return column_of_cells(attribute, series.to_list(), missing)
+    return _single(attribute, code_series(series), missing)
+
+
+def column_of_categories(
+    attribute: str, codes: NDArray[Any], categories: Sequence[Any], missing: Missing
+) -> Column:
+    """Column from codes (-1: missing) into categories, as pandas keeps them."""
+    inner = code_objects(categories)
+    lookup = np.append(inner.codes, len(inner.values))  # -1 finds the last: missing
+    complete = not (lookup[codes] == len(inner.values)).any()
+    return _single(attribute, Coded(lookup[codes], inner.values, complete), missing)
+
+
+def _is_several(kind: type) -> bool:
+    """Whether a cell of this type holds several values."""
+    if issubclass(kind, (str, bytes)):
+        return False
+    return issubclass(kind, (list, tuple, Mapping, AbstractSet, np.ndarray)) or (
+        hasattr(kind, "__iter__") and hasattr(kind, "__len__") and hasattr(kind, "to_list")
+    )
+
+
+def _single(attribute: str | None, coded: Coded, missing: Missing) -> Column:
+    values: list[Any] = coded.values
+    complete = coded.complete
+    if missing == "category" and not complete:
+        values = [*values, None]  # the code that said "missing" now names the last value
+        complete = True
+    return Column(
+        attribute,
+        values,
+        len(values),
+        coded.codes,
+        complete=complete,
+        floats=coded.floats,
+        continuous=coded.continuous,
+    )
+
+
+def _ragged_of_cells(
+    attribute: str | None, cells: Sequence[Any], kinds: set[type], missing: Missing
+) -> Column:
+    if kinds <= {list, tuple}:
+        if missing == "ignore" and len(cells) >= _BLOCK_ITEMS and _starts_with_text(cells):
+            try:
+                return column_of_bags(attribute, _token_blocks(cells), lambda bags: bags)
+            except TypeError:  # not all of them are strings
+                pass
+        bags: Sequence[Any] = cells
+        weights = None
+    else:
+        bags, weights = _bags(attribute, cells)
+    lengths = np.fromiter(map(len, bags), dtype=np.int64, count=len(bags))
+    flat = code_objects(list(chain.from_iterable(bags)))
+    return _ragged(attribute, flat, offsets_of(lengths), weights, missing)
+
+
+def _starts_with_text(cells: Sequence[Any]) -> bool:
+    return any(type(value) is str for cell in cells[:10] for value in cell[:10])
+
+
+def _token_blocks(cells: Sequence[Any]) -> Iterator[Bags]:
+    """Lists of strings in blocks. To polars they go while other threads code the last block."""
+    for start in range(0, len(cells), _BLOCK_ITEMS):
+        block = cells[start : start + _BLOCK_ITEMS]
+        lengths = np.fromiter(map(len, block), dtype=np.int64, count=len(block))
+        yield Bags(lengths, pl.Series(list(chain.from_iterable(block)), dtype=pl.String))
+
+
+def _bags(
+    attribute: str | None, cells: Iterable[Any]
+) -> tuple[list[Sequence[Any]], NDArray[np.float64] | None]:
+    """Every cell as a list of values, and the weights if any cell brought some."""
+    bags: list[Sequence[Any]] = []
+    weights: list[Any] = []
+    weighted = False
+    for cell in cells:
+        if isinstance(cell, Mapping):
+            weighted = True
+            # A weight of None is no weight, as in the structs of polars and Arrow.
+            present = {value: weight for value, weight in cell.items() if weight is not None}
+            bags.append(list(present))
+            weights.extend(present.values())
+            continue
+        bag = _bag(cell)
+        bags.append(bag)
+        weights.extend([1.0] * len(bag))
+    if not weighted:
+        return bags, None
+    items = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
+    return bags, as_weights(weights, items, _where(attribute))
+
+
+def _bag(cell: Any) -> Sequence[Any]:
+    if isinstance(cell, np.ndarray) and cell.ndim == 0:
+        cell = cell.item()
+    if not _is_several(type(cell)):
+        return [] if canonical(cell) is None else [cell]
+    if isinstance(cell, AbstractSet):
+        return sorted(cell, key=str)  # a set has no order of its own; runs must agree
+    return list(cell)
+
+
+def _column_of_lists(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
+    inner = series.dtype.inner  # type: ignore[attr-defined]
+    if inner == pl.String and missing == "ignore":
+        return column_of_bags(attribute, blocks_of(series, _BLOCK_ITEMS), bags_of_lists)
+    lengths, flat = bags_of_lists(series)
+    if isinstance(inner, pl.Struct) and [f.name for f in inner.fields] == ["key", "value"]:
+        weights = _numbers(attribute, flat.struct.field("value"))
+        flat = flat.struct.field("key")
+    elif isinstance(inner, (pl.List, pl.Struct, pl.Array)):
+        raise TypeError(f"{_where(attribute)}: lists nested in lists are not values")
+    else:
+        weights = None
+    return _ragged(attribute, code_series(flat), offsets_of(lengths), weights, missing)
+
+
+def blocks_of(series: pl.Series, least: int) -> list[pl.Series]:
+    """A series in one slice a core, if these are not too small."""
+    blocks = max(min(cores(), len(series) // least), 1)
+    bounds = np.linspace(0, len(series), blocks + 1, dtype=int).tolist()
+    return [series[start:stop] for start, stop in pairwise(bounds)]
+
+
+def bags_of_lists(series: pl.Series) -> Bags:
+    """Lists of strings, one after the other."""
+    lengths = series.list.len().fill_null(0).to_numpy()
+    return Bags(lengths, series.filter(pl.Series(lengths > 0)).explode())
+
+
+def _column_of_structs(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
+    """A struct cell {value: weight, ...}: a field that is null is not in the item."""
+    frame = series.struct.unnest()
+    if not frame.width:
+        return column_of_cells(attribute, [None] * len(series), missing)
+    weights = np.column_stack([_numbers(attribute, column) for column in frame.get_columns()])
+    present = np.column_stack([column.is_not_null().to_numpy() for column in frame.get_columns()])
+    values = [canonical(name) or "" for name in frame.columns]
+    codes = np.broadcast_to(np.arange(len(values)), present.shape)[present]
+    offsets = offsets_of(present.sum(axis=1))
+    return _ragged(
+        attribute, Coded(codes, values, complete=True), offsets, weights[present], missing
+    )
+
+
+def _numbers(attribute: str | None, series: pl.Series) -> NDArray[np.float64]:
+    if not (series.dtype.is_numeric() or series.dtype == pl.Null):
+        raise TypeError(
+            f"{_where(attribute)}: weights must be numbers, got {series.dtype} for {series.name!r}"
+        )
+    return series.cast(pl.Float64).to_numpy()
+
+
+def _ragged(
+    attribute: str | None,
+    flat: Coded,
+    offsets: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    missing: Missing,
+) -> Column:
+    """Several values an item: check the weights, treat the missing, add up what repeats."""
+    items = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    codes = flat.codes.astype(np.int64, copy=False)
+    values: list[Any] = flat.values
+    keep = codes != len(values) if missing == "ignore" else np.ones(len(codes), dtype=bool)
+    if weights is not None:
+        check_weights(weights, items, _where(attribute))
+        keep &= weights > 0
+    if not keep.all():
+        items, codes = items[keep], codes[keep]
+        weights = None if weights is None else weights[keep]
+    if missing == "category":
+        values = [*values, None]
+        items, codes, weights = _name_the_empty(
+            items, codes, weights, len(offsets) - 1, len(values)
+        )
+    return added_up(attribute, values, (items, codes, weights), len(offsets) - 1)
+
+
+def _name_the_empty(
+    items: NDArray[Any],
+    codes: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    n_items: int,
+    n_values: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
+    """Give the items without any value the missing category, which is the last value."""
+    empty = np.flatnonzero(np.bincount(items, minlength=n_items) == 0)
+    items = np.concatenate([items, empty])
+    codes = np.concatenate([codes, np.full(len(empty), n_values - 1, dtype=codes.dtype)])
+    if weights is not None:
+        weights = np.concatenate([weights, np.ones(len(empty))])
+    return items, codes, weights
+
+
+def added_up(
+    attribute: str | tuple[str, ...] | None,
+    values: list[Any],
+    entries: tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None],
+    n_items: int,
+) -> Column:
+    """Sort entries by item and value, adding the weights of what an item holds twice."""
+    items, codes, weights = entries
+    width = max(len(values), 1)
+    keys = items * np.int64(width) + codes
+    if weights is None:
+        keys = np.sort(keys)
+        starts = run_starts(keys)
+        counts = np.diff(starts, append=len(keys))
+        weights = None if len(starts) == len(keys) else counts.astype(np.float64)
+    else:
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        starts = run_starts(keys)
+        weights = np.add.reduceat(weights[order], starts) if len(starts) else weights[:0]
+    items, codes = np.divmod(keys[starts], width)
+    offsets = offsets_of(np.bincount(items, minlength=n_items))
+    return Column(attribute, values, len(values), codes, offsets, weights)
+
+
+def as_weights(weights: Sequence[Any], items: NDArray[Any], where: str) -> NDArray[np.float64]:
+    """Weights as an array, checked; whatever is not a number is refused, naming the item."""
+    try:
+        numbers = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        wrong = next(k for k, weight in enumerate(weights) if not isinstance(weight, Real))
+        raise TypeError(
+            f"{where}, item {items[wrong]}: a weight must be a number, got {weights[wrong]!r}"
+        ) from None
+    check_weights(numbers, items, where)
+    return numbers
+
+
+def check_weights(weights: NDArray[Any], items: NDArray[Any], where: str) -> None:
+    """Refuse weights that are negative, infinite or not a number, naming the item."""
+    # One pass that finds nothing is the common case; the item is looked up only on failure.
+    if not len(weights) or (weights.min() >= 0 and np.isfinite(weights.max())):
+        return
+    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))[0]
+    raise ValueError(
+        f"{where}, item {items[wrong]}: a weight must be finite and not negative, "
+        f"got {weights[wrong]}"
+    )
+
+
+def _where(attribute: str | None) -> str:
+    return "documents" if attribute is None else f"column {attribute!r}"

@@ -1,0 +1,1 @@
+"""What is chosen or learnt beyond counts: folds, phases, policies, label thresholds."""

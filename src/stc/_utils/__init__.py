@@ -1,0 +1,1 @@
+"""Helpers that know nothing of models: atomic files, threads, optional imports, progress."""

@@ -1,0 +1,144 @@
+"""Items in batches, or counted by a database, as a model: where the data is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stc._core.corpus import Entries
+from stc._core.counting import Tally, added_up
+from stc._core.model import Model
+from stc._core.observations import Column
+from stc._input import encode, encode_targets
+from stc._input.reader import Batch, Intake
+from stc.sources.groups import COUNT, MASS, Groups, Plan
+
+
+@dataclass(frozen=True)
+class LearningTask:
+    """Learn items as a model does that has learnt nothing yet.
+
+    Attributes
+    ----------
+    intake
+        How they are read.
+    blank
+        The model that has learnt nothing.
+    columns
+        The columns to read.
+    max_tuples
+        The most combinations of values to make at a time.
+    """
+
+    intake: Intake
+    blank: Model
+    columns: tuple[str, ...]
+    max_tuples: int
+
+    def __call__(self, frames: Iterable[pl.DataFrame]) -> Model | None:
+        """The model of these items alone; None if there are none."""
+        model, start = self.blank, 0
+        # Adding up in place is faster than a new model for each batch.
+        tally = Tally(model.dimensions, tuple(model.corpora))
+        for frame in frames:
+            with placed(start, frame.height):
+                for batch in self.batches(frame, model):
+                    model = replace(model.admitting(batch.observed), form=batch.target.form)
+                    counted = model.counted(
+                        batch.observed, batch.target.column, batch.sample_weight
+                    )
+                    if Tally.can(model.corpora):
+                        tally.add(counted)
+                    else:
+                        model = model.counting(counted)
+            start += frame.height
+        counted_all = tally.counted()
+        if counted_all is not None:
+            return model.counting(counted_all)
+        return model if len(model.corpora[()].support) else None
+
+    def plan(self, schema: pl.Schema) -> Plan | None:
+        """How a database could count columns of these types itself; None if it could not."""
+        model, roles = self.blank, self.intake.roles
+        targets = tuple(self.intake.targets or roles.targets)
+        items = [name for name in self.columns if name not in (*targets, roles.weight)]
+        plain = model.schema.kind == "table" and not model.interactions.made and not model.scales
+        # Of floats, the kernel knows which are missing.
+        cells = [dtype for name, dtype in schema.items() if name != roles.weight]
+        scalar = not any(dtype.is_nested() or dtype.is_float() for dtype in cells)
+        sets = [subset for subset in model.corpora if subset]
+        weighed = roles.weight is None or schema[roles.weight].is_numeric()
+        ours = COUNT in schema or MASS in schema
+        if ours or not (plain and scalar and weighed and sets and Tally.can(sets)):
+            return None
+        groups = model.dimensions.attributes or (tuple(items),)
+        dimensions = tuple(groups[subset[0]] for subset in sets)
+        return Plan(dimensions, targets, roles.weight, model.schema.missing == "category")
+
+    def of_groups(self, groups: Groups, first: pl.DataFrame) -> Model | None:
+        """The model of items that a database has counted; the first ones tell of what kind."""
+        if not groups.classes.height:
+            return None
+        batch = self.intake.batch(first, None, None, self.blank)
+        model = replace(self.blank.admitting(batch.observed), form=batch.target.form)
+        sets = [subset for subset in model.corpora if subset]
+        tally = Tally(model.dimensions, tuple(model.corpora))
+        tally.like(batch.observed, batch.target.column)  # the first ones are numbered first
+        for (number, name), unsorted in groups.columns.items():
+            found = unsorted.sort(name)
+            if not found.height:
+                continue
+            observed = encode(found.select(name), missing=model.schema.missing)
+            column, target = observed.columns[0], self._target(found)
+            # A database may tell apart what is one category, such as 1 and 1.0.
+            entries = added_up([Entries(column.codes, target.codes, *_counts(found))])
+            tally.like(replace(batch.observed, columns=observed.columns), target)
+            tally.add_entries(sets[number], column, target, entries)
+        target = self._target(groups.classes)
+        every = np.zeros(target.n_items, dtype=np.int64)
+        entries = added_up([Entries(every, target.codes, *_counts(groups.classes))])
+        tally.add_entries((), None, target, entries)
+        counted = tally.counted()
+        assert counted is not None
+        return model.counting(counted)
+
+    def _target(self, found: pl.DataFrame) -> Column:
+        names = self.intake.targets or self.intake.roles.targets
+        return encode_targets({name: found[name] for name in names}).column
+
+    def batches(self, frame: pl.DataFrame, model: Model) -> Iterator[Batch]:
+        """The items of a frame, in parts that are small enough."""
+        batch = self.intake.batch(frame, None, None, model)
+        try:
+            self.blank.refuse_large(batch.observed, self.max_tuples)
+        except ValueError:
+            if frame.height < 2:
+                raise
+            half = frame.height // 2
+            yield from self.batches(frame[:half], model)
+            yield from self.batches(frame[half:], model)
+        else:
+            if batch.sample_weight.any():
+                yield batch
+
+
+def _counts(found: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    mass = found[MASS].cast(pl.Float64).to_numpy()
+    return mass, found[COUNT].cast(pl.Int64).to_numpy()
+
+
+@contextmanager
+def placed(start: int, rows: int) -> Iterator[None]:
+    """Say in an error which rows of the data it is about."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if not start:
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"rows {start} to {start + rows - 1} of the data: {error}") from error
