@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
+from threading import RLock
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
 
-from stc._core.model import Model
-from stc._core.observations import Observations
-from stc._core.tables import corpus_table, feature_names, joint_table
-from stc._input import column_of, encode_sample_weight
-from stc._input.reader import NO_ROLES
-from stc._training.label_thresholds import cross_fitted, each_alone, ratios
-from stc._training.phases import PhaseLearner, with_phases
+from stc import learning
+from stc._input.targets import encode_sample_weight
+from stc._training.phases import PhaseLearner
 from stc._training.policy_search import PolicyAgent
-from stc._training.state import FittedState
-from stc.explain import Answers, GlobalExplanation, LocalExplanation
-from stc.io import read_model, write_model
-from stc.sources import BATCH, source_of
-from stc.sources import streaming as streams
-from stc.sql import to_sql
-from stc.stores.stored_model import twice
-from stc.workings import Workings
+from stc._utils.validation import Interval, StrOptions
+from stc.evaluation import compare, evaluate_source
+from stc.exceptions import ParameterError, ParameterTypeError, StoreError
+from stc.explain import GlobalExplanation, LocalExplanation
+from stc.fitted import FittedModel, frozen
+from stc.sources import MOST, Chosen, source_of
+from stc.sources.columns import LearningColumns, item_columns, items_in, scan_of
+from stc.sources.prediction import predict_source
+from stc.stores import shown_url
+from stc.stores.stored_model import StoredModel
+
+# Precedes the id of a batch in the ledger when it was unlearnt.
+UNLEARNT = "unlearnt: "
 
 
-class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
+class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Explainable probabilistic classifier for categorical data.
 
     An item is a bag of values; the model is one sparse table of numbers, the corpus; a prediction
@@ -225,17 +229,11 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         ['go']
         """
         self._validate_params()
-        learns = isinstance(self.phases, (str, PhaseLearner))
-        learner = self._learner() if learns else None
-        chosen = source_of(X)
-        if chosen is not None:
-            learnt = self._learn_source(chosen, y, sample_weight, None, learner)
-        else:
-            batch = self._intake(NO_ROLES).batch(X, y, sample_weight, None)
-            learnt = self._learn(self._blank(batch), batch, learner)
-        if self.store is not None:
-            self._kept(moving=False).replace(learnt, self._parameters())
-        self._become(learnt)
+        with self._learning_lock():
+            fitted = learning.fit(frozen(self._parameters()), X, y, sample_weight)
+            if self.store is not None:
+                self._attached(moving=False).replace(fitted)
+            self._fitted = fitted
         return self
 
     def partial_fit(
@@ -271,19 +269,19 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         ['go', 'stop']
         """
         self._validate_params()
-        chosen = source_of(X)
+        _check_id(batch_id)
 
-        def learn(before: FittedState | None) -> FittedState:
-            if before:
-                self._refuse_other_tensor(before.model)
-            if chosen is not None:
-                return self._learn_source(chosen, y, sample_weight, before, None, classes)
-            known = before.model if before else None
-            roles = before.roles if before else NO_ROLES
-            batch = self._intake(roles).batch(X, y, sample_weight, known)
-            return self._learn(self._declaring(before or self._blank(batch), classes), batch)
+        def learn(before: FittedModel | None) -> FittedModel:
+            parameters = frozen(self._parameters())
+            return learning.learn_more(before, parameters, X, y, sample_weight, classes)
 
-        self._add(learn, batch_id)
+        with self._learning_lock():
+            if self.store is not None:
+                self._attached().add(learn, batch_id, self.label_threshold is None)
+                return self
+            before = self.__dict__.get("_fitted")
+            if before is None or batch_id not in before.state.batches:
+                self._fitted = _noted(learn(before), batch_id)
         return self
 
     def unlearn(
@@ -315,26 +313,23 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> model.unlearn([["red"]], ["stop"]).classes_.tolist()
         ['go']
         """
-        self._fitted_model()
-        chosen = source_of(X)
+        _check_id(batch_id)
+        batch_id = None if batch_id is None else UNLEARNT + batch_id
 
-        def take(before: FittedState) -> tuple[FittedState | None, Model]:
-            model = before.model
-            if chosen is not None:
-                reading = self._reading(chosen, y, sample_weight, before)
-                part = chosen.source.learn(reading.task(model.blanked(), self.max_tuples))
-                part = model.blanked() if part is None else part
-                model = model.less(part).compacted()
-            else:
-                batch = self._intake(before.roles).batch(X, y, sample_weight, model)
-                model.refuse_large(batch.observed, self.max_tuples)
-                given = batch.observed, batch.target.column, batch.sample_weight
-                part = model.blanked().learnt(*given) if self.store else model
-                model = model.unlearnt(*given)
-            left = model.class_mass.any() or model.declared.any()
-            return replace(before, model=model) if left else None, part
+        def unlearn(before: FittedModel) -> tuple[FittedModel | None, Any]:
+            parameters, stored = frozen(self._parameters()), self.store is not None
+            return learning.unlearn(before, parameters, X, y, sample_weight, delta=stored)
 
-        self._take_away(take, batch_id)
+        with self._learning_lock():
+            before = self._checked()
+            if self.store is not None:
+                self._attached().unlearn(unlearn, batch_id)
+            elif batch_id not in before.state.batches:
+                after, _ = unlearn(before)
+                if after is None:  # nothing is left, not even the attributes
+                    del self._fitted
+                else:
+                    self._fitted = _noted(after, batch_id)
         return self
 
     def merge(self, other: SparseTensorClassifier) -> Self:
@@ -359,30 +354,19 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         ['summer', 'winter']
         """
         if not isinstance(other, SparseTensorClassifier):
-            raise TypeError(f"can only merge a SparseTensorClassifier, got {type(other).__name__}")
-        theirs = other._fitted_model()
-        self._fitted_model()
-        batches = other._batches()
-
-        def joined(before: FittedState) -> FittedState:
-            both = sorted(before.batches & batches)
-            if both:
-                raise ValueError(twice(both[0]))
-            model = before.model.merged(theirs)
-            evidence = before.evidence + other._learnt.evidence
-            return replace(before, model=model, evidence=evidence, batches=before.batches | batches)
-
-        self._change(joined)
+            raise ParameterTypeError(
+                f"can only merge a SparseTensorClassifier, got {type(other).__name__}"
+            )
+        theirs = other._with_batches()
+        self._checked()
+        self._change(lambda before: learning.merge(before, theirs))
         return self
 
     def __add__(self, other: Any) -> SparseTensorClassifier:
         """Merge two models into a new one; neither is changed."""
         if not isinstance(other, SparseTensorClassifier):
             return NotImplemented
-        check_is_fitted(self)
-        both = self._in_memory()
-        both._become(replace(both._learnt, batches=self._batches()))
-        return both.merge(other)
+        return self._copied(self._with_batches()).merge(other)
 
     def learn_phases(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, learner: Any = None
@@ -412,27 +396,12 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> model.learn_phases(X, y).score(X, y) > before
         True
         """
-        model = self._fitted_model()
+        fitted = self._checked()
         if learner is not None and not isinstance(learner, PhaseLearner):
-            raise TypeError(f"learner is a PhaseLearner, got {type(learner).__name__}")
-        chosen = source_of(X)
-        if chosen is not None:  # as many items as learning in memory can take
-            reading = self._reading(chosen, y, sample_weight, self._learnt)
-            batch = reading.intake.batch(reading.first(BATCH), None, None, model)
-        else:
-            batch = self._intake().batch(X, y, sample_weight, model)
-        model.refuse_large(batch.observed, self.max_tuples)
-
-        def turned(before: FittedState) -> FittedState:
-            how = learner or self._learner()
-            model, history = with_phases(how, before.model, *batch.weighted(), self._hyper())
-            evidence = before.evidence
-            if model.form.multilabel and self.label_threshold is None:
-                found = cross_fitted(model, *batch.weighted(), self._hyper(), self.max_tuples)
-                evidence = found if found.true.any() else evidence
-            return replace(before, model=model, history=history, evidence=evidence)
-
-        self._change(turned)
+            raise ParameterTypeError(f"learner is a PhaseLearner, got {type(learner).__name__}")
+        parameters = frozen(self._parameters())
+        batch = learning.phase_batch(fitted, parameters, X, y, sample_weight)
+        self._change(lambda before: learning.learn_phases(before, parameters, batch, learner))
         return self
 
     # --- predicting -------------------------------------------------------------------------
@@ -462,13 +431,10 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> model.predict(["what fun!"]).tolist()
         ['+']
         """
-        model = self._fitted_model()
-        if (chosen := self._afar(X, theta, to)) is not None:
-            return self._answered(chosen, "predict", streams.predictions, to)
-        observed = self._intake().observe(X, model, theta)
-        if model.form.multilabel:
-            return model.form.labels(model.classes, self._predicted(model, observed))
-        return model.form.predicted(model.classes, self._cascade().most_probable(observed))
+        chosen = _source_to(X, theta, to)
+        if chosen is not None:
+            return predict_source(self._checked(), chosen, "predict", to)
+        return self._checked().predict(X, theta)
 
     def predict_proba(self, X: Any, theta: Any = None, *, to: Any = None) -> Any:
         """Probability of each class for each item, in the order of `classes_`.
@@ -495,13 +461,10 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> model.predict_proba([["b"], ["never seen"]]).round(2).tolist()
         [[0.0, 1.0], [0.33, 0.67]]
         """
-        model = self._fitted_model()
-        if (chosen := self._afar(X, theta, to)) is not None:
-            return self._answered(chosen, "predict_proba", streams.probabilities, to)
-        joint = self._cascade().probabilities(self._intake().observe(X, model, theta))
-        if model.form.kind == "indicator":
-            return each_alone(joint, self.label_threshold_)
-        return model.form.marginals(joint, model.classes, logarithms=False)
+        chosen = _source_to(X, theta, to)
+        if chosen is not None:
+            return predict_source(self._checked(), chosen, "predict_proba", to)
+        return self._checked().predict_proba(X, theta)
 
     def predict_log_proba(self, X: Any, theta: Any = None, *, to: Any = None) -> Any:
         """Logarithm of the probabilities, exact also where they are too small for a double.
@@ -526,13 +489,10 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> model.predict_log_proba([["a"]]).tolist()
         [[0.0, -inf]]
         """
-        model = self._fitted_model()
-        if (chosen := self._afar(X, theta, to)) is not None:
-            return self._answered(chosen, "predict_log_proba", streams.log_probabilities, to)
-        if model.form.kind == "indicator":
-            return np.log(self.predict_proba(X, theta))
-        joint = self._cascade().log_probabilities(self._intake().observe(X, model, theta))
-        return model.form.marginals(joint, model.classes, logarithms=True)
+        chosen = _source_to(X, theta, to)
+        if chosen is not None:
+            return predict_source(self._checked(), chosen, "predict_log_proba", to)
+        return self._checked().predict_log_proba(X, theta)
 
     def predict_joint(self, X: Any, theta: Any = None) -> pl.DataFrame:
         """Probability of each combination of classes, for each item.
@@ -558,9 +518,7 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> model.fit(days).predict_joint([{"month": 7}]).rows()
         [(0, 'blue', 1, 1.0), (0, 'grey', 5, 0.0)]
         """
-        model = self._fitted_model()
-        observed = self._intake().observe(self._here(X, "predict_joint"), model, theta)
-        return joint_table(model, self._cascade().probabilities(observed))
+        return self._checked().predict_joint(_in_memory(X, "predict_joint"), theta)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the items that are predicted right: in all targets, with all their labels.
@@ -582,35 +540,18 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> SparseTensorClassifier(label_threshold=0.5).fit(X, y).score(X, y)
         1.0
         """
-        model = self._fitted_model()
-        if (chosen := source_of(X)) is not None:
-            return self._scored(chosen, y, sample_weight)
-        intake = self._intake()
-        intake = replace(intake, roles=intake.roles_now(y, sample_weight))
-        sample_weight = intake.weight(X, sample_weight)
-        taken = self.targets is not None or intake.roles.targets or intake.roles.weight
-        if model.form.kind == "labels" and not taken:
-            return float(super().score(X, y, sample_weight))
-        observed, target = intake.observe(X, model), intake.target(X, y, model)
-        model.form.joined(target.form)
-        likely = self._predicted(model, observed)
-        items, codes, _ = target.column.entries()
-        values = np.asarray(target.column.values)
-        known = np.isin(values, model.classes)
-        places = np.minimum(np.searchsorted(model.classes, values), len(model.classes) - 1)
-        truth = np.zeros_like(likely)
-        truth[items, places[codes]] = True
-        right = (truth == likely).all(axis=1)
-        right[items[~known[codes]]] = False  # a label never seen is never predicted
-        weights = encode_sample_weight(sample_weight, len(right))
-        return float(np.average(right, weights=weights))
-
-    def _predicted(self, model: Model, observed: Observations) -> NDArray[np.bool_]:
-        """Which classes are predicted for each item."""
-        if model.form.multilabel:
-            return ratios(self._cascade().probabilities(observed)) >= self.label_threshold_
-        best = self._cascade().most_probable(observed)
-        return np.equal(best[:, None], np.arange(len(model.classes)))
+        fitted = self._checked()
+        chosen = source_of(X)
+        if chosen is not None:
+            columns = LearningColumns.of(fitted.reader, chosen, y, sample_weight, fitted.state)
+            weight = columns.reader.roles.weight
+            return evaluate_source(fitted, chosen, columns.targets, weight).accuracy
+        reader = replace(fitted.reader, roles=fitted.reader.roles_with(y, sample_weight))
+        sample_weight = reader.weight(X, sample_weight)
+        observed, target = reader.observe(X, fitted.model), reader.target(X, y, fitted.model)
+        correct = compare(fitted, observed, target).correct
+        weights = encode_sample_weight(sample_weight, len(correct))
+        return float(np.average(correct, weights=weights))
 
     def policy_used(self, X: Any) -> NDArray[np.object_]:
         """Which set of the policy answers for each item.
@@ -635,13 +576,7 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> model.policy_used([animals[0], {"coat": "hair", "legs": 2}, {"legs": 4}]).tolist()
         [('coat', 'legs'), ('coat',), ()]
         """
-        model = self._fitted_model()
-        X = self._here(X, "policy_used")
-        cascade = self._cascade()
-        names = np.empty(len(cascade.policy), dtype=object)
-        names[:] = [model.dimensions.named(subset) for subset in cascade.policy]
-        used: NDArray[np.object_] = names[cascade.scores(self._intake().observe(X, model))[1]]
-        return used
+        return self._checked().policy_used(_in_memory(X, "policy_used"))
 
     def coverage(self, X: Any, *, to: Any = None) -> Any:
         """Share of each item that was ever seen in learning; 0 for an item without values.
@@ -664,10 +599,10 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> model.coverage([["a", "b"], ["a", "new"]]).tolist()
         [1.0, 0.5]
         """
-        model = self._fitted_model()
-        if (chosen := self._afar(X, None, to)) is not None:
-            return self._answered(chosen, "coverage", streams.coverages, to)
-        return self._cascade().coverage(self._intake().observe(X, model))
+        chosen = _source_to(X, None, to)
+        if chosen is not None:
+            return predict_source(self._checked(), chosen, "coverage", to)
+        return self._checked().coverage(X)
 
     @overload
     def explain(self, X: None = None, theta: None = None) -> GlobalExplanation: ...
@@ -702,21 +637,13 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         bird: feathers=1 (50 %), legs=2 (50 %)
         mammal: hair=1 (50 %), legs=4 (50 %)
         """
-        model = self._fitted_model()
+        fitted = self._checked()
         if X is None:
             if theta is not None:
-                raise ValueError("theta is of items: give them, too")
-            return GlobalExplanation(self._cascade())
-        if (chosen := self._afar(X, theta, None)) is not None:
-            X = self._gathered(chosen)
-        raw = self._intake().raw(X, model, theta)
-        text = self._learnt.roles.text
-        texts = None
-        if raw.kind == "documents":
-            texts = list(X if text is None else column_of(X, text))
-        answers = Answers(self._cascade(), raw, texts)
-        answers.score()  # what cannot be scored is refused now, not when it is first looked at
-        return LocalExplanation(answers)
+                raise ParameterError("theta is of items: give them, too")
+            return fitted.explain_global()
+        chosen = _source_to(X, theta, None)
+        return fitted.explain_local(X if chosen is None else _first_items(chosen, fitted), theta)
 
     # --- files --------------------------------------------------------------------------------
 
@@ -740,10 +667,7 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         ...     load(f"{folder}/lights.stc.parquet").predict([["green"]]).tolist()
         ['go']
         """
-        self._fitted_model()
-        self._cascade()  # what could not answer could not be loaded
-        learnt = replace(self._learnt, batches=self._batches())
-        write_model(learnt, self._parameters(), path)
+        self._with_batches().save(path)
 
     @classmethod
     def load(
@@ -780,8 +704,16 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> again.power, again.partial_fit(["so so"], ["0"]).predict(["so good"]).tolist()
         (0.4, ['0'])
         """
-        learnt, parameters = read_model(path)
-        return cls._restored(path, learnt, parameters, tokenizer)
+
+        def validate(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+            model = cls(**parameters)
+            model._validate_params()
+            return model._parameters()
+
+        fitted = FittedModel.load(path, tokenizer=tokenizer, validate=validate)
+        model = cls(**fitted.parameters)
+        model._fitted = fitted
+        return model
 
     def to_sql(
         self,
@@ -825,89 +757,80 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         ...     database.execute(sql + " ORDER BY class").fetchall()
         [(7, 'go', 0.0), (7, 'stop', 1.0)]
         """
-        model = self._fitted_model()
-        thresholds = self.label_threshold_ if model.form.multilabel else None
-        return to_sql(
-            self._cascade(),
-            dialect,
-            form=form,
-            features=features,
-            data=data,
-            item=item,
-            thresholds=thresholds,
-        )
+        return self._checked().to_sql(dialect, form=form, features=features, data=data, item=item)
 
     # --- what was learnt ----------------------------------------------------------------------
 
     @property
+    def fitted_(self) -> FittedModel:
+        """The fitted model, which needs no estimator, with the parameters of now."""
+        fitted = self._latest()
+        if fitted is None:  # an AttributeError is how scikit-learn asks what is fitted
+            raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
+        return self._now(fitted)
+
+    @property
     def classes_(self) -> Any:
         """The classes, sorted, in the dtype of y; a list of them for several targets."""
-        model = self._known()
-        return model.form.shown_classes(model.classes)
+        return self.fitted_.classes
 
     @property
     def joint_classes_(self) -> NDArray[Any]:
         """The combinations of classes that were seen, a column per target."""
-        model = self._known()
+        model = self.fitted_.model
         return model.form.table(model.classes)
 
     @property
     def class_mass_(self) -> NDArray[np.float64]:
         """Weight of the items learnt, per class (combination of classes, for several targets)."""
-        return self._known().class_mass
+        return self.fitted_.model.class_mass
 
     @property
     def corpus_(self) -> pl.DataFrame:
         """What was learnt, one row an entry: attribute, value, class, mass, support."""
-        return corpus_table(self._known())
+        return self.fitted_.corpus()
 
     @property
     def policy_(self) -> list[list[str]]:
         """The sets of dimensions that items are scored by, first ones first."""
-        model = self._known()
-        return [list(model.dimensions.named(subset)) for subset in self._active_policy(model)]
+        fitted = self.fitted_
+        return [list(fitted.model.dimensions.named(subset)) for subset in fitted.policy]
 
     @property
     def policy_values_(self) -> pl.DataFrame:
         """Each state that was tried in learning the policy, and its mean reward."""
-        self._known()
-        if self._learnt.values is None:
+        values = self.fitted_.state.values
+        if values is None:
             raise AttributeError("the policy was given, not learnt: set policy='learn' and fit")
-        return self._learnt.values
+        return values
 
     @property
     def phase_history_(self) -> pl.DataFrame:
         """Each step of learning the phases: penalty, fold held out, loss, held-out loss."""
-        self._known()
-        if self._learnt.history is None:
+        history = self.fitted_.state.history
+        if history is None:
             raise AttributeError("no phases were learnt: set phases='learn' and fit")
-        return self._learnt.history
+        return history
 
     @property
     def sharpness_(self) -> float:
         """What the exponent 1/p of the probabilities is multiplied by; 1 unless it was learnt."""
-        phases = self._known().phases.get(self._active_policy(self._learnt.model)[0])
-        return 1.0 if phases is None else phases.sharpness
+        return self.fitted_.sharpness
 
     @property
     def label_threshold_(self) -> NDArray[np.float64]:
         """How probable each label must be, beside the most probable one, to be predicted."""
-        model = self._known()
-        if not model.form.multilabel:
-            raise AttributeError("the model was not learnt from several labels an item")
-        if self.label_threshold is not None:
-            return np.full(len(model.classes), float(self.label_threshold))
-        return self._learnt.evidence.thresholds(model.classes)
+        return self.fitted_.label_thresholds
 
     @property
     def n_features_in_(self) -> int:
         """Number of attributes learnt from; documents are one."""
-        return max(self._known().schema.width, 1)
+        return max(self.fitted_.model.schema.width, 1)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of the attributes learnt from, if they had names."""
-        schema = self._known().schema
+        schema = self.fitted_.model.schema
         if not schema.named:
             raise AttributeError("the columns learnt from had no names")
         return np.array(schema.names, dtype=object)
@@ -932,7 +855,7 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         >>> model.get_feature_names_out().tolist()
         ['legs=4', 'legs=2']
         """
-        return np.array(feature_names(self._fitted_model()), dtype=object)
+        return np.array(self._checked().feature_names(), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -946,6 +869,225 @@ class SparseTensorClassifier(ClassifierMixin, Workings):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         tags.target_tags.required = self.targets is None
         return tags
+
+    # --- the fitted model and its store -------------------------------------------------------
+
+    _fitted: FittedModel
+    _stored: StoredModel
+    _taken_over: dict[str, Any]
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return the parameters that are part of a model: all but where it is stored."""
+        return {
+            name: getattr(self, name)
+            for name in self._parameter_constraints
+            if name not in ("store", "name")
+        }
+
+    def _learning_lock(self) -> RLock:
+        """Return the lock that serialises learning; scikit-learn allows none in `__init__`."""
+        lock: RLock = self.__dict__.setdefault("_lock", RLock())
+        return lock
+
+    def _latest(self) -> FittedModel | None:
+        """Return the fitted model, from the store if there is one; None if there is no model."""
+        if self.store is None:
+            return self.__dict__.get("_fitted")
+        return self._attached().current()
+
+    def _checked(self) -> FittedModel:
+        """Return the fitted model, or raise scikit-learn's NotFittedError."""
+        fitted = self._latest()
+        if fitted is None:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
+                "appropriate arguments before using this estimator."
+            )
+        return self._now(fitted)
+
+    def _now(self, fitted: FittedModel) -> FittedModel:
+        """Return a fitted model with the parameters of now."""
+        return fitted.with_parameters(self._parameters(), self._validate_params)
+
+    def _with_batches(self) -> FittedModel:
+        """Return the fitted model with the ids of its batches, which a store keeps apart."""
+        fitted = self._checked()
+        if self.store is None:
+            return fitted
+        state = replace(fitted.state, batches=self._attached().batches())
+        return FittedModel(state, fitted.parameters)
+
+    def _copied(self, fitted: FittedModel) -> Self:
+        """Return an estimator in memory with the same parameters and this model."""
+        copied = type(self)(**self._parameters())
+        copied._fitted = fitted
+        return copied
+
+    def _change(self, changed: Callable[[FittedModel], FittedModel]) -> None:
+        """Replace the fitted model by what a function makes of it."""
+        with self._learning_lock():
+            if self.store is None:
+                self._fitted = changed(self.fitted_)
+                return
+            parameters = frozen(self._parameters())
+            self._attached().change(lambda before: changed(FittedModel(before.state, parameters)))
+
+    def _attached(self, *, moving: bool = True) -> StoredModel:
+        """Return the model's place in the store; at first use, take over its parameters.
+
+        A model in memory moves to a store that is given later, unless it is to be replaced.
+        """
+        assert self.store is not None
+        stored: StoredModel | None = self.__dict__.get("_stored")
+        if stored is None or (stored.url, stored.name) != (self.store, self.name):
+            self._validate_params()
+            stored = StoredModel.of(self.store, self.name)
+            homeless = moving and "_stored" not in self.__dict__ and "_fitted" in self.__dict__
+            if homeless and stored.exists():
+                raise ParameterError(
+                    f"the store has a model {self.name!r} already, and this one has learnt in "
+                    "memory: give it another name, or merge it into the other"
+                )
+            if homeless:
+                stored.replace(FittedModel(self._fitted.state, frozen(self._parameters())))
+            if moving:  # the parameters of a model that is to be replaced do not count
+                self._take_over(stored.parameters())
+            self._stored = stored
+        return stored
+
+    def _take_over(self, parameters: Mapping[str, Any]) -> None:
+        """Take the parameters of a stored model, where the caller has left the defaults."""
+        defaults = {
+            name: parameter.default
+            for name, parameter in inspect.signature(type(self).__init__).parameters.items()
+        }
+        for name, value in self.__dict__.pop("_taken_over", {}).items():
+            if getattr(self, name) is value:  # of another model of the store
+                setattr(self, name, defaults[name])
+        self._taken_over = {}
+        for name, value in parameters.items():
+            current = getattr(self, name, None)
+            if name == "tokenizer" and value is not None and current is None:
+                raise ParameterError(
+                    f"the model {self.name!r} was learnt with the tokenizer {value!r}, which is "
+                    "code and so not in the store: give it again, tokenizer=..."
+                )
+            if name != "tokenizer" and _is_default(current, defaults[name]):
+                setattr(self, name, value)
+                self._taken_over[name] = value
+
+    # --- protocols of Python and scikit-learn -------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A pipeline shows the parameters of its steps by their repr.
+        hidden = name == "store" and type(value) is str
+        super().__setattr__(name, _StoreURL(value) if hidden else value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_lock", None)
+        if state.get("store") is not None:  # the model is there; and a pickle holds no password
+            state["store"] = shown_url(state["store"])
+            for name in ("_stored", "_fitted", "_taken_over"):
+                state.pop(name, None)
+        return state
+
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy within the process, which may know the password."""
+        copied = type(self).__new__(type(self))
+        copied.__setstate__({**deepcopy(self.__getstate__(), memo), "store": self.store})
+        return copied
+
+    def __sklearn_clone__(self) -> Self:
+        """Clone in memory: folds of a cross-validation must not replace what is stored."""
+        copied: Self = BaseEstimator.__sklearn_clone__(self)
+        copied.store = None
+        return copied
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # Displays ask this, too, and an absent server is no reason to fail there.
+        with suppress(StoreError, ImportError):
+            return self._latest() is not None
+        return "_fitted" in self.__dict__
+
+    def _get_params_html(self, *given: Any, **options: Any) -> Any:
+        return BaseEstimator._get_params_html(self._without_password(), *given, **options)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return str(BaseEstimator.__repr__(self._without_password(), N_CHAR_MAX))
+
+    def _repr_html_inner(self) -> str:
+        return str(BaseEstimator._repr_html_inner(self._without_password()))
+
+    def _without_password(self) -> Self:
+        """Return an estimator to show: unfitted, so that showing it asks no server."""
+        if self.store is None:
+            return self
+        shown: Self = clone(self, safe=False)
+        shown.store = shown_url(self.store)
+        return shown
+
+
+class _StoreURL(str):
+    """The URL of a store, shown without its password."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(shown_url(self))
+
+
+def _check_id(batch_id: str | None) -> None:
+    if batch_id is not None and not isinstance(batch_id, str):
+        raise ParameterTypeError(f"batch_id is a string, got {type(batch_id).__name__}")
+    if batch_id is not None and batch_id.startswith(UNLEARNT):
+        raise ParameterError(f"batch_id={batch_id!r}: an id cannot start with {UNLEARNT!r}")
+
+
+def _noted(fitted: FittedModel, batch_id: str | None) -> FittedModel:
+    """Return the model with a batch among its batches."""
+    if batch_id is None:
+        return fitted
+    state = replace(fitted.state, batches=fitted.state.batches | {batch_id})
+    return FittedModel(state, fitted.parameters)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Return whether a parameter is still at its default."""
+    return value is default or (isinstance(value, str | int | float) and bool(value == default))
+
+
+def _source_to(X: Any, theta: Any, to: Any) -> Chosen | None:
+    """Return the source that X is; with `to`, also a frame in memory is one."""
+    chosen = source_of(X)
+    if chosen is None and to is not None:
+        chosen = Chosen(scan_of(X))
+    if chosen is not None and theta is not None:
+        raise ParameterError("theta is of items in memory: read some of the source, and give those")
+    return chosen
+
+
+def _in_memory(X: Any, method: str) -> Any:
+    """Return the items, refusing a source."""
+    if source_of(X) is not None:
+        raise ParameterError(
+            f"{method} needs items in memory: read some of the source, and give those"
+        )
+    return X
+
+
+def _first_items(chosen: Chosen, fitted: FittedModel) -> Any:
+    """Return the items of a source that is small enough to be explained in memory."""
+    columns = item_columns(chosen, fitted.state)
+    frame = chosen.source.head(columns, MOST + 1)
+    if frame.height > MOST:
+        raise ParameterError(
+            f"the source has more than {MOST:,} items, too many to explain at once: give a part"
+        )
+    return items_in(frame, columns, fitted.state)
 
 
 def load(

@@ -96,9 +96,11 @@ class StcError(Exception):
         >>> print(DataError("no label", item=3).in_batch(1000, 500))
         row 1003: no label
         """
+        if self.row is not None or self.rows is not None:
+            return self  # a smaller batch within this one has told it already
         if self.item is not None:
             self.row = start + self.item
-        elif self.row is None and self.rows is None:
+        elif start:
             self.rows = range(start, start + size)
         return self
 
@@ -163,6 +165,25 @@ class MissingColumnError(DataError):
         self.reason = reason
 
 
+class EmptySourceError(DataError):
+    """Raised when a source has no rows.
+
+    Parameters
+    ----------
+    consequence : str
+        What cannot be done because of it.
+
+    Examples
+    --------
+    >>> from stc.exceptions import EmptySourceError
+    >>> print(EmptySourceError("there is nothing to learn from"))
+    the source has no rows: there is nothing to learn from
+    """
+
+    def __init__(self, consequence: str) -> None:
+        super().__init__(f"the source has no rows: {consequence}")
+
+
 class ParameterError(StcError, ValueError):
     """Raised for a parameter whose value is out of range or contradicts another one.
 
@@ -225,6 +246,34 @@ class NeverLearntError(StcError, ValueError):
         self.class_ = class_
 
 
+class DuplicateBatchError(StcError, ValueError):
+    """Raised when models are merged that have learnt the same batch.
+
+    Parameters
+    ----------
+    batch_id : str
+        The batch.
+
+    Examples
+    --------
+    >>> from stc import SparseTensorClassifier
+    >>> from stc.exceptions import DuplicateBatchError
+    >>> north = SparseTensorClassifier().partial_fit([["snow"]], ["winter"], batch_id="Monday")
+    >>> south = SparseTensorClassifier().partial_fit([["sun"]], ["summer"], batch_id="Monday")
+    >>> try:
+    ...     north.merge(south)
+    ... except DuplicateBatchError as error:
+    ...     print(error)
+    both models have learnt the batch 'Monday': merged, it would count twice
+    """
+
+    def __init__(self, batch_id: str) -> None:
+        super().__init__(
+            f"both models have learnt the batch {batch_id!r}: merged, it would count twice"
+        )
+        self.batch_id = batch_id
+
+
 class ModelFileError(StcError, ValueError):
     """Raised when a file cannot be loaded as a model.
 
@@ -257,6 +306,28 @@ class StoreError(StcError, RuntimeError):
     ...     print("nothing was written")
     nothing was written
     """
+
+
+class StoredModelMissingError(StcError, ValueError):
+    """Raised when a stored model was deleted before it could be changed.
+
+    Parameters
+    ----------
+    name : str
+        The name of the model.
+    verb : str
+        What was to be done.
+
+    Examples
+    --------
+    >>> from stc.exceptions import StoredModelMissingError
+    >>> print(StoredModelMissingError("zoo", "unlearn"))
+    the model 'zoo' is gone: there is nothing to unlearn
+    """
+
+    def __init__(self, name: str, verb: str) -> None:
+        super().__init__(f"the model {name!r} is gone: there is nothing to {verb}")
+        self.name = name
 
 
 class StoreConflictError(StoreError):

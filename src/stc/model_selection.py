@@ -22,7 +22,7 @@ from stc._core.interactions import Interactions
 from stc._core.matrix import Layout
 from stc._core.observations import Observations
 from stc._core.schema import KINDS
-from stc._input.reader import Batch
+from stc._input.reader import Batch, BatchReader
 from stc._training.folds import Items, Split, enough, first_splits, groups_of, splits_of
 from stc._training.phases import PhaseLearner
 from stc._training.search import (
@@ -294,7 +294,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         """The data as it was given."""
         base = SparseTensorClassifier(**self._common(missing))
         base._validate_params()
-        batch = base._intake().batch(*given, None)
+        batch = BatchReader(base.get_params(deep=False)).batch(*given, None)
         if batch.target.form.multilabel:
             raise ValueError(
                 f"{type(self).__name__} tunes for one class an item; with several labels use "
@@ -330,7 +330,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
             return batch
         base = SparseTensorClassifier(ngrams=n, **self._common(missing))
         base._validate_params()
-        again = base._intake().batch(*given, None)
+        again = BatchReader(base.get_params(deep=False)).batch(*given, None)
         return replace(batch, observed=again.weighted()[0])
 
     def _orders(self, batch: Batch) -> list[int]:

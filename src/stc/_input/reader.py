@@ -1,8 +1,8 @@
-"""What a caller brings -> a batch, encoded and checked in full before anything is changed."""
+"""The reader: what a caller brings becomes a batch, encoded and checked in full."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,29 +14,25 @@ from stc._core.observations import Column, Observations
 from stc._core.scales import Scale, scaled
 from stc._core.schema import Schema
 from stc._core.target import Target
-from stc._input import (
-    column_of,
-    encode,
-    encode_sample_weight,
-    encode_target,
-    encode_targets,
-    split_targets,
-    with_theta,
-)
+from stc._input.columns import column_of, split_targets
+from stc._input.containers import encode
 from stc._input.scales import refuse_beyond, scales_of
+from stc._input.targets import encode_sample_weight, encode_target, encode_targets
+from stc._input.theta import with_theta
+from stc.exceptions import DataError, ParameterError
 
 
 class Roles(NamedTuple):
-    """Columns of the data that are no attributes, but named by the caller to be something else.
+    """Columns of the data that are not attributes, because the caller named them otherwise.
 
     Attributes
     ----------
     targets
-        What is predicted.
+        Columns to predict.
     weight
-        The weight of each item.
+        The column with the weight of each item.
     text
-        The document of each item; then nothing else of it is learnt from.
+        The column with the document of each item; the other columns are then not learnt from.
     """
 
     targets: tuple[str, ...] = ()
@@ -45,7 +41,7 @@ class Roles(NamedTuple):
 
     @property
     def taken(self) -> tuple[str, ...]:
-        """The columns that are not the items themselves."""
+        """The columns that are not part of the items."""
         return self.targets if self.weight is None else (*self.targets, self.weight)
 
 
@@ -63,71 +59,73 @@ class Batch:
     roles: Roles = NO_ROLES
 
     def weighted(self) -> tuple[Observations, Column, NDArray[np.float64]]:
-        """Items, classes and weights of those that weigh something."""
+        """Return items, classes and weights of the items with a positive weight."""
         return weighted(self.observed, self.target.column, self.sample_weight)
 
 
 @dataclass(frozen=True)
-class Intake:
-    """How data is read.
+class BatchReader:
+    """Reads batches as the parameters of an estimator say.
 
     Attributes
     ----------
-    owner
-        Who asks, for error messages.
-    targets
-        Columns of the data that are the targets; None: y is given.
-    reading
-        Options of `encode`: how missing values and documents are taken.
-    continuous, ordinal
-        Which attributes are numbers, and which have an order.
-    check_columns
-        Compares the columns of a batch with those learnt from.
+    parameters
+        Parameters of SparseTensorClassifier: `targets`, `missing`, `tokenizer`, `ngrams`,
+        `continuous` and `ordinal` are used here.
     roles
-        What columns of the data were named to be in earlier batches.
+        Roles of columns that were named in earlier batches.
+    by_name
+        Whether the columns were already selected by name, so that they need no check.
     """
 
-    owner: str
-    targets: Sequence[str] | None
-    reading: Mapping[str, Any]
-    continuous: Any
-    ordinal: Any
-    check_columns: Callable[[Observations, Schema], None]
+    parameters: Mapping[str, Any]
     roles: Roles = NO_ROLES
+    by_name: bool = False
+
+    @property
+    def target_names(self) -> tuple[str, ...] | None:
+        """The columns that the parameter `targets` names; None if y is passed instead."""
+        names: str | Sequence[str] | None = self.parameters["targets"]
+        if names is None:
+            return None
+        return (names,) if isinstance(names, str) else tuple(names)
 
     def batch(self, X: Any, y: Any, sample_weight: Any, model: Model | None) -> Batch:
-        """Items to learn or to unlearn, for a model or for a new one."""
-        roles = self.roles_now(y, sample_weight)
+        """Read items to learn or to unlearn, for a fitted model or for a new one."""
+        roles = self.roles_with(y, sample_weight)
         target = self.target(X, y, model)
         sample_weight = self.weight(X, sample_weight)
-        observed = replace(self, roles=roles)._observe(X, model)
-        scales = model.scales if model else scales_of(observed, self.continuous, self.ordinal)
+        observed = replace(self, roles=roles)._encode(X, model)
+        if model is None:
+            scales = scales_of(observed, self.parameters["continuous"], self.parameters["ordinal"])
+        else:
+            scales = dict(model.scales)
         refuse_beyond(observed, scales)
         if target.column.n_items != observed.n_items:
-            raise ValueError(
+            raise DataError(
                 "Found input variables with inconsistent numbers of samples: "
                 f"X has {observed.n_items} items, y has {target.column.n_items}"
             )
         if model is not None:
             target = replace(target, form=model.form.joined(target.form))
         weights = encode_sample_weight(sample_weight, observed.n_items)
-        if target.form.kind == "indicator":  # without a label there is nothing to learn
+        if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
         return Batch(scaled(observed, scales), target, weights, scales, roles)
 
     def weight(self, X: Any, sample_weight: Any) -> Any:
-        """The weights, out of the data itself if they are named, now or in an earlier batch."""
-        name = self.roles_now(None, sample_weight).weight
+        """Return the weights; from a column of X if it is named, now or in an earlier batch."""
+        name = self.roles_with(None, sample_weight).weight
         if name is None:
             return sample_weight
-        found = split_targets(X, (name,), needed=sample_weight is not None)[1].get(name)
-        absent = isinstance(found, list) and all(own is None for own in found)
-        return None if absent else found
+        column = split_targets(X, (name,), needed=sample_weight is not None)[1].get(name)
+        absent = isinstance(column, list) and all(cell is None for cell in column)
+        return None if absent else column
 
-    def roles_now(self, y: Any, sample_weight: Any) -> Roles:
-        """What the columns are in this batch: as named now, or else before."""
+    def roles_with(self, y: Any, sample_weight: Any) -> Roles:
+        """Return the roles of columns in this batch: as named now, else as named before."""
         roles = self.roles
-        if self.targets is not None:
+        if self.target_names is not None:
             roles = roles._replace(targets=())  # the parameter names them
         elif y is not None:
             roles = roles._replace(targets=(y,) if isinstance(y, str) else ())
@@ -137,49 +135,71 @@ class Intake:
         return roles
 
     def target(self, X: Any, y: Any, model: Model | None) -> Target:
-        """The target, out of y or of the data itself."""
-        if self.targets is not None:
+        """Read the target from y or from columns of X."""
+        targets = self.target_names
+        if targets is not None:
             if y is not None:
-                raise ValueError(f"targets={list(self.targets)} are taken out of X: give no y")
-            if not self.targets:
-                raise ValueError("targets names no column; give one, or None")
-            if len(set(self.targets)) < len(self.targets):
-                raise ValueError(f"targets={list(self.targets)} names a column twice")
-            return encode_targets(split_targets(X, self.targets, needed=True)[1])
+                raise ParameterError(f"targets={list(targets)} are taken out of X: give no y")
+            if not targets:
+                raise ParameterError("targets names no column; give one, or None")
+            if len(set(targets)) < len(targets):
+                raise ParameterError(f"targets={list(targets)} names a column twice")
+            return encode_targets(split_targets(X, targets, needed=True)[1])
         names = (y,) if isinstance(y, str) else self.roles.targets if y is None else ()
         if names:
             return encode_targets(split_targets(X, names, needed=True)[1])
         if y is None:
-            raise ValueError(
-                f"This {self.owner} estimator requires y to be passed, but the target y is None."
+            raise DataError(
+                "This SparseTensorClassifier estimator requires y to be passed, but the target y "
+                "is None."
             )
         return encode_target(y, None if model is None else model.form)
 
     def observe(self, X: Any, model: Model, theta: Any = None) -> Observations:
-        """The items as the model knows their attributes, and their phases."""
+        """Encode items with the attributes of a model, and their phases."""
         return scaled(self.raw(X, model, theta), model.scales)
 
     def raw(self, X: Any, model: Model, theta: Any = None) -> Observations:
-        """The same, but numbers and orders are not yet spread over their categories."""
-        return with_theta(self._observe(X, model), theta)
+        """Encode items, without spreading numbers and orders over their categories."""
+        return with_theta(self._encode(X, model), theta)
 
-    def _observe(self, X: Any, model: Model | None) -> Observations:
-        taken = (*(self.targets or ()), *self.roles.taken)
+    def _encode(self, X: Any, model: Model | None) -> Observations:
+        taken = (*(self.target_names or ()), *self.roles.taken)
         if taken:
             X, _ = split_targets(X, taken, needed=False)
         if self.roles.text is not None:
             X = column_of(X, self.roles.text)
-        names = () if model is None else model.schema.names
-        counts = model is not None and model.schema.kind == "counts"
-        reading = dict(self.reading)
-        if model is not None:
-            reading["ngrams"] = model.interactions.ngrams
-        observed = encode(X, **reading, names=names, counts=counts)
+        parameters = self.parameters
+        observed = encode(
+            X,
+            missing=parameters["missing"],
+            tokenizer=parameters["tokenizer"],
+            ngrams=parameters["ngrams"] if model is None else model.interactions.ngrams,
+            names=() if model is None else model.schema.names,
+            counts=model is not None and model.schema.kind == "counts",
+        )
         if model is None:
             return observed
         schema = model.schema
         schema.admit(Schema.of(observed))
         if not (schema.closed and observed.closed) or schema.kind == "documents":
             return observed
-        self.check_columns(observed, schema)
+        if not self.by_name:
+            _check_columns(schema, Schema.of(observed))
         return observed if schema.named == observed.named else observed.renamed(schema.names)
+
+
+def _check_columns(known: Schema, schema: Schema) -> None:
+    """INTERIM: Schema.check_columns is being written."""
+    import polars as pl
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import validate_data
+
+    columns: Any = np.broadcast_to(0, (1, schema.width))
+    if schema.named:
+        columns = pl.DataFrame(schema=dict.fromkeys(schema.names, pl.Null))
+    fitted = type("SparseTensorClassifier", (BaseEstimator,), {})()
+    fitted.n_features_in_ = max(known.width, 1)
+    if known.named:
+        fitted.feature_names_in_ = np.array(known.names, dtype=object)
+    validate_data(fitted, columns, reset=False, skip_check_array=True)

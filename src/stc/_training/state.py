@@ -1,8 +1,8 @@
-"""All that learning leaves behind."""
+"""Fitted state: everything that learning produces."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -11,22 +11,22 @@ from stc._input.reader import NO_ROLES, Roles
 from stc._training.label_thresholds import Evidence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittedState:
-    """All that learning leaves behind, taken over in one assignment.
+    """Everything that learning produces, as one value that never changes.
 
     Attributes
     ----------
     model
-        What was learnt.
+        The counts, with classes, features and phases.
     values
-        The value of each state that the agent visited; None if it learnt no policy.
+        Mean reward of each state of the policy search; None if no policy was learnt.
     evidence
-        What the threshold of labels is chosen by.
+        How candidate label thresholds did on held-out items.
     warned
-        Whether columns of measurements have been warned of.
+        Whether a HardlyCategoricalWarning was issued.
     history
-        What was tried in learning the phases; None if none were learnt.
+        Each step of learning the phases; None if none were learnt.
     roles
         Which columns of the data are the targets, the weight or the text.
     batches
@@ -40,3 +40,11 @@ class FittedState:
     history: pl.DataFrame | None = None
     roles: Roles = NO_ROLES
     batches: frozenset[str] = frozenset()
+
+    def merged(self, other: FittedState) -> FittedState:
+        """Return the state that has learnt the items of both; the ids of batches stay ours."""
+        return replace(
+            self,
+            model=self.model.merged(other.model),
+            evidence=self.evidence + other.evidence,
+        )

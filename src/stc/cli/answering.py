@@ -9,18 +9,16 @@ from typing import Any
 
 import polars as pl
 
-from stc._input import encode_sample_weight
 from stc._utils.file_formats import write_frames
 from stc.cli import showing
 from stc.cli.blaming import blaming
 from stc.cli.data import DASH, Data, Given, check_output, column_of, columns_of, opened
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, USAGE, CommandError, stop_if_signalled, writing
-from stc.cli.judging import Verdict
 from stc.cli.learning import count_of, load, targets_known
-from stc.sources import streaming as streams
-from stc.sources.learning import placed
-from stc.sources.reasons import Reasoned
+from stc.evaluation import evaluate_source
+from stc.exceptions import EmptySourceError
+from stc.sources.prediction import PredictionTable, PredictionTask
 
 # Numbers (of items x classes, or x contributions) that are in memory at a time.
 _AT_A_TIME = 5_000_000
@@ -34,7 +32,7 @@ def predict(
     path: str,
     given: Given,
     text: str | None,
-    answer: Reasoned,
+    answer: PredictionTable,
     output: str,
     out_format: str,
 ) -> None:
@@ -44,10 +42,9 @@ def predict(
     model = load(path)
     with opened(given) as data, desk.progress(), blaming(data):
         chosen = chosen_of(data, text)
-        items = streams.items_of(chosen, model._learnt)
-        task = streams.AnsweringTask.of(model, answer, chosen, items)
+        task = PredictionTask.of(model.fitted_, answer, chosen)
         rows = _rows_at_a_time(model, answer.reasons)
-        counted = Counted(_answered(task, chosen.source, rows))
+        counted = Counted(task.frames(chosen.source.frames(task.columns, task.carried), rows))
         _refuse_lists(task.schema, out_format if output == DASH else Path(output).suffix[1:])
         if output == DASH:
             _print(counted, out_format)
@@ -93,21 +90,6 @@ def _rows_at_a_time(model: Any, reasons: int = 0) -> int:
     return max(1, _AT_A_TIME // width)
 
 
-def _answered(task: streams.AnsweringTask, source: Any, rows: int) -> Iterator[pl.DataFrame]:
-    for start, frame in _slices(source.frames(task.columns, task.carried), rows):
-        with placed(start, frame.height):
-            yield task(frame)
-
-
-def _slices(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Frames of at most so many rows, and where in the data each starts."""
-    start = 0
-    for frame in frames:
-        for part in frame.iter_slices(rows):
-            yield start, part
-            start += part.height
-
-
 def _refuse_lists(schema: pl.Schema, kind: str) -> None:
     """Refuse to write several values to a cell that can hold one."""
     nested = [name for name, dtype in schema.items() if dtype.is_nested()]
@@ -149,15 +131,14 @@ def evaluate(
     with opened(given) as data, desk.progress():
         with blaming(data):
             chosen = chosen_of(data, text)
-            items = streams.items_of(chosen, model._learnt)
         targets = targets_of(model, target, chosen, data)
         weight = _weight_of(model, weight, chosen, data)
-        verdict = Verdict()
         with blaming(data, targets, weight):
-            _judge(verdict, model, chosen.source, items, targets, weight)
-            if not verdict.items:
-                raise ValueError("the source has no rows")
-            figures = verdict.figures(targets)
+            rows = _rows_at_a_time(model)
+            evaluation = evaluate_source(model.fitted_, chosen, targets, weight, rows)
+            if not evaluation.items:
+                raise EmptySourceError("there is nothing to evaluate")
+            figures = evaluation.figures(targets)
     if desk.json:
         desk.result(figures)
     else:
@@ -166,7 +147,7 @@ def evaluate(
 
 def targets_of(model: Any, given: Sequence[str], chosen: Any, data: Data) -> list[str]:
     """The columns that hold the truth: as said, or as the model was learnt with."""
-    if model._learnt.model.form.kind == "indicator":
+    if model.fitted_.state.model.form.kind == "indicator":
         raise CommandError(
             "the model was learnt from a 0/1 indicator of labels, which no column of a file holds",
             DATA,
@@ -178,20 +159,5 @@ def _weight_of(model: Any, given: str | None, chosen: Any, data: Data) -> str | 
     """The column of weights: as said; or as the model was learnt with, if it is there."""
     if given:
         return column_of(given, "--weight", chosen, data)
-    known: str | None = model._learnt.roles.weight
+    known: str | None = model.fitted_.state.roles.weight
     return known if known in chosen.source.names else None
-
-
-def _judge(
-    verdict: Verdict, model: Any, source: Any, items: Any, targets: list[str], weight: str | None
-) -> None:
-    own = [name for name in (*targets, weight) if name and name not in items]
-    # The columns of the truth are told apart here, so the model need not do so.
-    predictor = model._in_memory().set_params(targets=None)
-    frames = source.frames((*items, *dict.fromkeys(own)))
-    for start, frame in _slices(frames, _rows_at_a_time(model)):
-        with placed(start, frame.height):
-            told = streams.told(frame, items, model._learnt)
-            truth = {name: frame[name] for name in targets}
-            sizes = frame[weight].to_list() if weight else None
-            verdict.judge(predictor, told, truth, encode_sample_weight(sizes, frame.height))

@@ -400,9 +400,9 @@ def predict(
     The columns that the model does not read are carried along.
     """
     from stc.cli import answering
-    from stc.sources.reasons import Reasoned
+    from stc.sources.prediction import PredictionTable
 
-    answer = Reasoned(proba, explain)
+    answer = PredictionTable(proba, explain)
     printed = out_format or (kind if kind in ("tsv", "jsonl") else "csv")
     given = Given(data, kind, separator)
     answering.predict(context.obj, model, given, text, answer, output, printed)

@@ -47,6 +47,6 @@ class Desk:
 
     def progress(self) -> AbstractContextManager[Any]:
         """Within it, a progress bar is shown only if it is welcome."""
-        from stc import _progress
+        from stc._utils import progress
 
-        return _progress.quiet() if self.quiet else nullcontext()
+        return progress.quiet() if self.quiet else nullcontext()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import stc
+from stc.classifier import UNLEARNT
 from stc.cli.blaming import blaming
 from stc.cli.data import (
     Data,
@@ -22,7 +23,6 @@ from stc.cli.data import (
 from stc.cli.desk import Desk
 from stc.cli.failing import DATA, FILE, MODEL, USAGE, CommandError, one_line, writing
 from stc.io import exclusively
-from stc.workings import UNLEARNT
 
 # Rows by which settings are chosen.
 _TUNED_BY = 100_000
@@ -66,7 +66,7 @@ def load(path: str) -> Any:
 
 def targets_known(model: Any, given: Sequence[str]) -> list[str]:
     """The names of the target columns: as said, or as the model was learnt with."""
-    named = given or model.targets or model._learnt.roles.targets
+    named = given or model.targets or model.fitted_.state.roles.targets
     if not named:
         raise CommandError(
             "the model does not say which column is the target: --target COLUMN", USAGE
@@ -280,10 +280,10 @@ def _changed(
         source, targets, weight, _ = _read(data, roles)
         target = targets[0] if len(targets) == 1 else targets or None
         known = targets_known(model, targets)
-        ledger = model._batches()
-        with blaming(data, known, weight or model._learnt.roles.weight):
+        ledger = model._with_batches().state.batches
+        with blaming(data, known, weight or model.fitted_.state.roles.weight):
             change(model, source, target, weight)
-        if not hasattr(model, "_learnt"):
+        if not hasattr(model, "fitted_"):
             raise CommandError(
                 f"{path}: nothing would be left of the model; delete it instead", DATA
             )

@@ -22,7 +22,7 @@ from stc.cli.failing import DATA, USAGE, CommandError, one_line, writing
 from stc.cli.learning import count_of, load, size_of
 from stc.explain import GlobalExplanation
 from stc.explain.names import text_of
-from stc.sources import streaming as streams
+from stc.sources.columns import item_columns, items_in
 
 # Names that a list shows.
 _LISTED = 12
@@ -148,9 +148,9 @@ def _first(
 ) -> tuple[Any, pl.DataFrame]:
     """The first items of the data, as the model takes them, and more of their columns."""
     chosen = chosen_of(data, text)
-    items = streams.items_of(chosen, model._learnt)
+    items = item_columns(chosen, model.fitted_.state)
     frame = chosen.source.head((*items, *(name for name in more if name not in items)), rows)
-    return streams.told(frame, items, model._learnt), frame
+    return items_in(frame, items, model.fitted_.state), frame
 
 
 # --- report ---------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def report(
             if truth is not None and len(known) == 1:
                 truth = truth[known[0]]
             shown = page(
-                model._in_memory().set_params(targets=None),
+                model._copied(model.fitted_).set_params(targets=None),
                 items[:rows],
                 truth,
                 title=title or Path(path).name,
@@ -205,7 +205,7 @@ def _known_targets(model: Any, target: Sequence[str], source: Any, data: Data) -
     """The columns of the truth, if the data has them."""
     if target:
         return targets_of(model, target, source, data)
-    named = model.targets or list(model._learnt.roles.targets)
+    named = model.targets or list(model.fitted_.state.roles.targets)
     names = [named] if isinstance(named, str) else list(named)
     return names if all(name in source.source.names for name in names) else []
 
@@ -226,7 +226,7 @@ def info(desk: Desk, path: str) -> None:
 
 def _facts(model: Any, path: str) -> dict[str, Any]:
     metadata = pl.read_parquet_metadata(path)
-    learnt, own = model._learnt, model._learnt.model
+    learnt, own = model.fitted_.state, model.fitted_.state.model
     labels = model.explain().classes
     defaults = type(model)().get_params(deep=False)
     parameters = model.get_params(deep=False)
@@ -253,7 +253,7 @@ def _facts(model: Any, path: str) -> dict[str, Any]:
             if name not in ("store", "name")
         },
         "changed": [n for n, value in parameters.items() if str(value) != str(defaults[n])],
-        "batches": sorted(model._batches()),
+        "batches": sorted(model._with_batches().state.batches),
         "classes": [
             {"class": _word(label), "items": float(mass)}
             for label, mass in zip(labels, model.class_mass_, strict=True)

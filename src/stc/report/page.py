@@ -23,7 +23,7 @@ from stc.report.card import class_list, model_card
 from stc.report.figures import evaluation
 from stc.report.items import ItemData
 from stc.report.names import Names, clipped
-from stc.report.truth import Truth, predicted_labels, truth_of
+from stc.report.truth import Truth, truth_of
 
 # Signs that could end the script that holds the data, or a line of it.
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -140,7 +140,7 @@ def _page_data(
         _selected(answers, kept),
         np.flatnonzero(kept),
         _truth_of_kept(truth, kept),
-        predicted_labels(model, answers)[kept],
+        model.fitted_.chosen_classes(answers)[kept],
         names,
     )
     classes = class_list(model, answers, names)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.target import Form, Target
-from stc._input import encode_target, encode_targets, split_targets
-from stc._training.label_thresholds import ratios
+from stc._input.columns import split_targets
+from stc._input.targets import encode_target, encode_targets
 from stc.classifier import SparseTensorClassifier
+from stc.evaluation import compare
 from stc.explain import Answers
 from stc.explain.names import text_of
 
@@ -48,18 +49,15 @@ def truth_of(model: SparseTensorClassifier, answers: Answers, X: Any, y: Any) ->
     target = _target(model, X, y, form)
     if target is None:
         return None
-    form.joined(target.form)
-    n_items = answers.raw.n_items
-    if target.column.n_items != n_items:
-        raise ValueError(f"X has {n_items} items, y has {target.column.n_items}")
-    return _matched(target, answers, predicted_labels(model, answers))
-
-
-def predicted_labels(model: SparseTensorClassifier, answers: Answers) -> NDArray[np.bool_]:
-    """Which classes are predicted for each item."""
-    if answers.model.form.multilabel:
-        return np.asarray(ratios(answers.probabilities) >= model.label_threshold_)
-    return np.equal(answers.best[:, None], np.arange(len(answers.names.labels)))
+    comparison = compare(model.fitted_, answers, target)
+    true, predicted = comparison.true, comparison.predicted
+    if not comparison.multilabel:
+        true, predicted = (
+            np.equal(codes[:, None], np.arange(len(comparison.labels)))
+            for codes in (true, predicted)
+        )
+    labels = [text_of(label) for label in comparison.labels]
+    return Truth(labels, true, predicted, comparison.multilabel)
 
 
 def _target(model: SparseTensorClassifier, X: Any, y: Any, form: Form) -> Target | None:
@@ -75,32 +73,3 @@ def _target(model: SparseTensorClassifier, X: Any, y: Any, form: Form) -> Target
 
 def _missing(column: Any) -> bool:
     return any(value is None for value in column)
-
-
-def _matched(target: Target, answers: Answers, predicted: NDArray[np.bool_]) -> Truth:
-    """True and predicted labels in the same columns."""
-    places: dict[Any, int] = {label: place for place, label in enumerate(answers.names.labels)}
-    values = _labels(target, answers.model.form)
-    of_value = np.array([places.setdefault(own, len(places)) for own in values], dtype=np.int64)
-    items, codes, weights = target.column.entries()
-    true = np.zeros((answers.raw.n_items, len(places)), dtype=bool)
-    multilabel = answers.model.form.multilabel
-    if not multilabel:  # of a distribution, the most probable class
-        order = np.arange(len(items)) if weights is None else np.argsort(weights, kind="stable")
-        likeliest = np.zeros(len(true), dtype=np.int64)
-        likeliest[items[order]] = of_value[codes[order]]
-        items, of_entry = np.arange(len(true)), likeliest
-    else:
-        of_entry = of_value[codes]
-    true[items, of_entry] = True
-    wider = np.zeros_like(true)
-    wider[:, : predicted.shape[1]] = predicted
-    return Truth([text_of(label) for label in places], true, wider, multilabel)
-
-
-def _labels(target: Target, form: Form) -> list[Any]:
-    """The labels of the target as Python has them, indicators by their names."""
-    values = np.asarray(target.column.values)
-    if form.kind == "indicator" and form.names:
-        return [form.names[place] for place in values]
-    return list(values.tolist())

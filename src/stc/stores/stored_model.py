@@ -1,4 +1,4 @@
-"""A model that lives in a store: what was learnt, as it is there now."""
+"""A named model of a store, with a copy of it in memory that follows its version."""
 
 from __future__ import annotations
 
@@ -12,204 +12,188 @@ import polars as pl
 
 from stc._core.model import Model
 from stc._training.state import FittedState
+from stc.exceptions import DuplicateBatchError, StoredModelMissingError
+from stc.fitted import FittedModel
 from stc.io.archive import ENTRIES, Archive
 from stc.io.archiving import archived, entries_of, header_of, parameters_of, restored
 from stc.stores import Store, Writing, open_store
 
-# What decides how a batch becomes entries; another writer may have settled it meanwhile.
+# What decides how a batch becomes entries; another writer may have created the model meanwhile.
 _BASIS = ("format", "dimensions", "sets", "scales", "interactions")
 
-Learn = Callable[[FittedState | None], FittedState]
-# What is left (None: nothing), and what was taken away.
-Take = Callable[[FittedState], tuple[FittedState | None, Model]]
+Learn = Callable[[FittedModel | None], FittedModel]
+# Returns the model that is left (None: nothing), and the counts that were taken away.
+Unlearn = Callable[[FittedModel], tuple[FittedModel | None, Model]]
 
 
 @dataclass
-class Shelf:
-    """One named model of a store, and what is known of it here.
+class StoredModel:
+    """One named model of a store, and the copy of it in memory.
 
     Attributes
     ----------
     url, store, name
         Where it is.
     version
-        The version that is known here; None: none yet.
-    learnt
-        The model of that version, without what is still to be added to it.
+        The version of the copy; None: nothing was read yet.
+    fitted
+        The copy, without the deltas that are still to be added to it.
     pending
-        What was added here since, and is in the version already.
+        Deltas that were written here since, and are part of that version.
     """
 
     url: str = field(repr=False)
     store: Store
     name: str
     version: int | None = None
-    learnt: FittedState | None = None
-    pending: tuple[FittedState, ...] = ()
-    # Threads may share an estimator: what one has read and what it adds to it belong together.
-    _turn: RLock = field(default_factory=RLock, repr=False)
+    fitted: FittedModel | None = None
+    pending: tuple[FittedModel, ...] = ()
+    # Threads may share an estimator: version, copy and deltas change together.
+    _lock: RLock = field(default_factory=RLock, repr=False)
 
     @classmethod
-    def of(cls, url: str, name: str) -> Shelf:
-        """The place of a model, whether there is one yet or not."""
+    def of(cls, url: str, name: str) -> StoredModel:
+        """Open the store; the model need not exist yet."""
         return cls(url, open_store(url), name)
 
-    def stored_parameters(self) -> dict[str, Any]:
-        """The parameters that the model was learnt with; none if there is no model."""
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters that the model was learnt with; none if there is no model."""
         header = self.store.header(self.name)
         return {} if header is None else parameters_of(header)
 
-    def current(self) -> FittedState | None:
-        """The model as it is in the store; read again only if it has changed there."""
-        with self._turn:
-            return self._current()
+    def exists(self) -> bool:
+        """Return whether the store has a model of this name."""
+        return self.store.header(self.name) is not None
 
-    def _current(self) -> FittedState | None:
-        version = self.store.version(self.name)
-        if version is None:
-            self._know(None, None)
-        elif version != self.version or (self.learnt is None and self.pending):
-            found = self.store.read(self.name)
-            self._know(*(found or (None, None)))
-        for delta in self.pending:
-            self.learnt = delta if self.learnt is None else _joined(self.learnt, delta)
-        self.pending = ()
-        return self.learnt
+    def current(self) -> FittedModel | None:
+        """Return the model as it is in the store; it is read only if it has changed there."""
+        with self._lock:
+            version = self.store.version(self.name)
+            if version is None:
+                self._set(None, None)
+            elif version != self.version or (self.fitted is None and self.pending):
+                self._set(*(self.store.read(self.name) or (None, None)))
+            for delta in self.pending:
+                self.fitted = delta if self.fitted is None else _added(self.fitted, delta)
+            self.pending = ()
+            return self.fitted
 
-    def _know(self, version: int | None, archive: Archive | None) -> None:
-        self.version, self.learnt, self.pending = version, None, ()
-        if archive is not None:
-            self.learnt = restored(_sorted(archive))
+    def _set(self, version: int | None, archive: Archive | None) -> None:
+        fitted = None if archive is None else _restored(archive)
+        self.version, self.fitted, self.pending = version, fitted, ()
 
-    def replace(self, learnt: FittedState, parameters: Mapping[str, Any]) -> None:
-        """Put another model there, with the batches that it has learnt and no others."""
-        archive = archived(learnt, parameters)
+    def replace(self, fitted: FittedModel) -> None:
+        """Replace the stored model and its batch ledger."""
+        archive = archived(fitted.state, fitted.parameters)
 
         def work(writing: Writing) -> int:
             writing.forget()
             writing.replace(archive)
-            for batch_id in sorted(learnt.batches):
+            for batch_id in sorted(fitted.state.batches):
                 writing.note(batch_id)
             return writing.next_version
 
-        with self._turn:
+        with self._lock:
             self.version = self.store.write(self.name, work)
-            self.learnt, self.pending = learnt, ()
+            self.fitted, self.pending = fitted, ()
 
-    def change(
-        self, work_on: Callable[[FittedState], FittedState], parameters: Mapping[str, Any]
-    ) -> None:
-        """Put there what comes of the model; its batches stay learnt."""
+    def change(self, changed: Callable[[FittedModel], FittedModel]) -> None:
+        """Replace the stored model by what a function makes of it; keep its batch ledger."""
 
-        def work(writing: Writing) -> tuple[int, FittedState]:
-            before = self._seen_by(writing)
-            if before is None:
-                raise ValueError(f"the model {self.name!r} is gone: there is nothing to change")
-            after = work_on(before)
-            for batch_id in sorted(after.batches):
+        def work(writing: Writing) -> tuple[int, FittedModel]:
+            after = changed(self._in_transaction(writing, "change"))
+            for batch_id in sorted(after.state.batches):
                 if writing.has(batch_id):
-                    raise ValueError(twice(batch_id))
+                    raise DuplicateBatchError(batch_id)
                 writing.note(batch_id)
-            writing.replace(archived(after, parameters))
+            writing.replace(archived(after.state, after.parameters))
             return writing.next_version, after
 
-        with self._turn:
-            self._has_become(self.store.write(self.name, work))
+        with self._lock:
+            self._written(self.store.write(self.name, work))
 
-    def add(
-        self,
-        learn: Learn,
-        parameters: Mapping[str, Any],
-        batch_id: str | None,
-        thresholds: bool,
-    ) -> None:
-        """Learn a batch: only what it adds is written.
+    def add(self, learn: Learn, batch_id: str | None, thresholds: bool) -> None:
+        """Learn a batch, and write only the entries that it adds.
 
-        `learn` is given a model that has learnt nothing, or None if there is no model yet. It
-        does its work before the transaction, where it is in nobody's way, and again only if
-        somebody else has made the model meanwhile. But `thresholds` of labels are learnt by the
-        whole model.
+        `learn` gets a model without counts, or None if there is no model yet. It works before
+        the transaction, where it blocks nobody, and again only if somebody else has created the
+        model meanwhile. With `thresholds` of labels to choose, it gets the whole model.
         """
         header = self.store.header(self.name)
-        delta = learn(_nothing_of(header))
+        delta = learn(_blank(header))
         if header is not None and delta.model.form.multilabel and thresholds:
-            self._add_knowing_all(learn, parameters, batch_id)
+            self._add_to_whole(learn, batch_id)
             return
 
-        def work(writing: Writing) -> tuple[int | None, int, FittedState] | None:
-            if not _is_new(writing, batch_id):
+        def work(writing: Writing) -> tuple[int | None, int, FittedModel] | None:
+            if not _noted(writing, batch_id):
                 return None
             now = writing.header
-            mine = delta if _basis(now) == _basis(header) else learn(_nothing_of(now))
-            after = mine if now is None else _joined(_bare(now), _without_entries(mine))
-            writing.add(header_of(after, parameters), entries_of(mine.model))
-            return writing.version, writing.next_version, mine
+            part = delta if _basis(now) == _basis(header) else learn(_blank(now))
+            after = part if now is None else _added(_bare(now), _without_entries(part))
+            writing.add(header_of(after.state, part.parameters), entries_of(part.model))
+            return writing.version, writing.next_version, part
 
-        with self._turn:
+        with self._lock:
             done = self.store.write(self.name, work)
             if done is not None:
-                self._has_added(*done)
+                self._added_delta(*done)
 
-    def _has_added(self, found: int | None, version: int, mine: FittedState) -> None:
+    def _added_delta(self, found: int | None, version: int, delta: FittedModel) -> None:
         if found is None:
-            self.version, self.learnt, self.pending = version, mine, ()
-        elif found == self.version:  # nobody else has written: what is known here stays good
-            self.version, self.pending = version, (*self.pending, mine)
+            self.version, self.fitted, self.pending = version, delta, ()
+        elif found == self.version:  # nobody else has written: the copy stays valid
+            self.version, self.pending = version, (*self.pending, delta)
 
-    def _add_knowing_all(
-        self, learn: Learn, parameters: Mapping[str, Any], batch_id: str | None
-    ) -> None:
-        def work(writing: Writing) -> tuple[int, FittedState] | None:
-            if not _is_new(writing, batch_id):
+    def _add_to_whole(self, learn: Learn, batch_id: str | None) -> None:
+        def work(writing: Writing) -> tuple[int, FittedModel] | None:
+            if not _noted(writing, batch_id):
                 return None
-            before = self._seen_by(writing)
-            after, delta = learn(before), learn(_nothing_of(writing.header))
-            writing.add(header_of(after, parameters), entries_of(delta.model))
+            before = None if writing.header is None else self._in_transaction(writing, "change")
+            after, delta = learn(before), learn(_blank(writing.header))
+            writing.add(header_of(after.state, after.parameters), entries_of(delta.model))
             return writing.next_version, after
 
-        with self._turn:
-            self._has_become(self.store.write(self.name, work))
+        with self._lock:
+            self._written(self.store.write(self.name, work))
 
-    def take_away(self, take: Take, parameters: Mapping[str, Any], batch_id: str | None) -> None:
-        """Unlearn a batch: a negative delta, if all of it was learnt."""
+    def unlearn(self, unlearn: Unlearn, batch_id: str | None) -> None:
+        """Unlearn a batch: write its entries as a negative delta, if all of it was learnt."""
 
-        def work(writing: Writing) -> tuple[int, FittedState | None] | None:
-            if not _is_new(writing, batch_id):
+        def work(writing: Writing) -> tuple[int, FittedModel | None] | None:
+            if not _noted(writing, batch_id):
                 return None
-            before = self._seen_by(writing)
-            if before is None:
-                raise ValueError(f"the model {self.name!r} is gone: there is nothing to unlearn")
-            after, part = take(before)
+            after, counts = unlearn(self._in_transaction(writing, "unlearn"))
             if after is None:
                 writing.clear()
             else:
-                entries = entries_of(part).with_columns(-pl.col("mass", "support"))
-                writing.add(header_of(after, parameters), entries)
+                entries = entries_of(counts).with_columns(-pl.col("mass", "support"))
+                writing.add(header_of(after.state, after.parameters), entries)
             return writing.next_version, after
 
-        with self._turn:
-            self._has_become(self.store.write(self.name, work))
+        with self._lock:
+            self._written(self.store.write(self.name, work))
 
-    def _has_become(self, done: tuple[int, FittedState | None] | None) -> None:
+    def _written(self, done: tuple[int, FittedModel | None] | None) -> None:
         if done is not None:
-            self.version, self.learnt = done
+            self.version, self.fitted = done
             self.pending = ()
 
     def batches(self) -> frozenset[str]:
-        """Ids of the batches that were learnt."""
+        """Return the ids of the batches that were learnt."""
         return self.store.write(self.name, lambda writing: writing.batches())
 
-    def _seen_by(self, writing: Writing) -> FittedState | None:
-        """The model as a transaction sees it."""
+    def _in_transaction(self, writing: Writing, verb: str) -> FittedModel:
+        """Return the model as a transaction sees it."""
         if writing.header is None:
-            return None
-        if writing.version == self.version and self.learnt is not None and not self.pending:
-            return self.learnt
-        return restored(_sorted(writing.read()))
+            raise StoredModelMissingError(self.name, verb)
+        if writing.version == self.version and self.fitted is not None and not self.pending:
+            return self.fitted
+        return _restored(writing.read())
 
 
-def _is_new(writing: Writing, batch_id: str | None) -> bool:
-    """Whether a batch is not in the ledger; from now on it is."""
+def _noted(writing: Writing, batch_id: str | None) -> bool:
+    """Note a batch in the ledger; return whether it was not there before."""
     if batch_id is None:
         return True
     if writing.has(batch_id):
@@ -218,40 +202,41 @@ def _is_new(writing: Writing, batch_id: str | None) -> bool:
     return True
 
 
-def twice(batch_id: str) -> str:
-    """What is wrong with merging two models that have learnt the same batch."""
-    return f"both models have learnt the batch {batch_id!r}: merged, it would count twice"
+def _restored(archive: Archive) -> FittedModel:
+    """Restore a model from plain data; the entries in an order that no database decides."""
+    entries = archive.entries.sort("set", "feature", "class")
+    state = restored(archive._replace(entries=entries))
+    return FittedModel(state, parameters_of(archive.header))
 
 
-def _sorted(archive: Archive) -> Archive:
-    """The same entries in an order that no database decides."""
-    return archive._replace(entries=archive.entries.sort("set", "feature", "class"))
+def _bare(header: dict[str, Any]) -> FittedModel:
+    """Return the model of a header, without entries."""
+    return _restored(Archive(header, pl.DataFrame(schema=ENTRIES)))
 
 
-def _bare(header: dict[str, Any]) -> FittedState:
-    return restored(Archive(header, pl.DataFrame(schema=ENTRIES)))
-
-
-def _nothing_of(header: dict[str, Any] | None) -> FittedState | None:
+def _blank(header: dict[str, Any] | None) -> FittedModel | None:
+    """Return a model like that of a header, without counts, classes and phases."""
     if header is None:
         return None
     bare = _bare(header)
-    return replace(bare, model=bare.model.blanked(), evidence=type(bare.evidence).none())
+    state = bare.state
+    nothing = type(state.evidence).none()
+    blank = replace(state, model=state.model.blanked(), evidence=nothing)
+    return FittedModel(blank, bare.parameters)
 
 
-def _without_entries(learnt: FittedState) -> FittedState:
-    return replace(learnt, model=learnt.model.bare())
+def _without_entries(fitted: FittedModel) -> FittedModel:
+    state = fitted.state
+    return FittedModel(replace(state, model=state.model.bare()), fitted.parameters)
 
 
-def _joined(before: FittedState, delta: FittedState) -> FittedState:
-    return replace(
-        before,
-        model=before.model.merged(delta.model),
-        evidence=before.evidence + delta.evidence,
-        warned=before.warned or delta.warned,
-        roles=delta.roles,
-    )
+def _added(before: FittedModel, delta: FittedModel) -> FittedModel:
+    """Return the model after a delta that was learnt from a blank one."""
+    state: FittedState = before.state.merged(delta.state)
+    warned = before.state.warned or delta.state.warned
+    state = replace(state, warned=warned, roles=delta.state.roles)
+    return FittedModel(state, delta.parameters)
 
 
-def _basis(header: dict[str, Any] | None) -> str | None:
+def _basis(header: Mapping[str, Any] | None) -> str | None:
     return None if header is None else json.dumps({name: header[name] for name in _BASIS})

@@ -1,4 +1,4 @@
-"""Items in batches, or counted by a database, as a model: where the data is."""
+"""The learning task: rows of a source, or groups counted by a database, become a model."""
 
 from __future__ import annotations
 
@@ -14,40 +14,42 @@ from stc._core.corpus import Entries
 from stc._core.counting import Tally, added_up
 from stc._core.model import Model
 from stc._core.observations import Column
-from stc._input import encode, encode_targets
-from stc._input.reader import Batch, Intake
+from stc._input.containers import encode
+from stc._input.reader import Batch, BatchReader
+from stc._input.targets import encode_targets
+from stc.exceptions import StcError
 from stc.sources.groups import COUNT, MASS, Groups, Plan
 
 
 @dataclass(frozen=True)
 class LearningTask:
-    """Learn items as a model does that has learnt nothing yet.
+    """Counts rows of a source into a model that starts blank; it is sent to where the data is.
 
     Attributes
     ----------
-    intake
-        How they are read.
+    reader
+        Reads batches of rows.
     blank
-        The model that has learnt nothing.
+        A model without entries: attributes, dimensions, policy and scales.
     columns
         The columns to read.
     max_tuples
         The most combinations of values to make at a time.
     """
 
-    intake: Intake
+    reader: BatchReader
     blank: Model
     columns: tuple[str, ...]
     max_tuples: int
 
     def __call__(self, frames: Iterable[pl.DataFrame]) -> Model | None:
-        """The model of these items alone; None if there are none."""
+        """Return the model of these rows alone; None if there are none."""
         model, start = self.blank, 0
         # Adding up in place is faster than a new model for each batch.
         tally = Tally(model.dimensions, tuple(model.corpora))
         for frame in frames:
-            with placed(start, frame.height):
-                for batch in self.batches(frame, model):
+            with rows_from(start, frame.height):
+                for batch in self.batches(frame, model, start):
                     model = replace(model.admitting(batch.observed), form=batch.target.form)
                     counted = model.counted(
                         batch.observed, batch.target.column, batch.sample_weight
@@ -63,12 +65,12 @@ class LearningTask:
         return model if len(model.corpora[()].support) else None
 
     def plan(self, schema: pl.Schema) -> Plan | None:
-        """How a database could count columns of these types itself; None if it could not."""
-        model, roles = self.blank, self.intake.roles
-        targets = tuple(self.intake.targets or roles.targets)
+        """Return what a database has to group by to count these columns; None if it cannot."""
+        model, roles = self.blank, self.reader.roles
+        targets = tuple(self.reader.target_names or roles.targets)
         items = [name for name in self.columns if name not in (*targets, roles.weight)]
         plain = model.schema.kind == "table" and not model.interactions.made and not model.scales
-        # Of floats, the kernel knows which are missing.
+        # NaN is missing to the encoder, but a value to a database.
         cells = [dtype for name, dtype in schema.items() if name != roles.weight]
         scalar = not any(dtype.is_nested() or dtype.is_float() for dtype in cells)
         sets = [subset for subset in model.corpora if subset]
@@ -81,14 +83,14 @@ class LearningTask:
         return Plan(dimensions, targets, roles.weight, model.schema.missing == "category")
 
     def of_groups(self, groups: Groups, first: pl.DataFrame) -> Model | None:
-        """The model of items that a database has counted; the first ones tell of what kind."""
+        """Return the model of groups that a database has counted; `first` shows the types."""
         if not groups.classes.height:
             return None
-        batch = self.intake.batch(first, None, None, self.blank)
+        batch = self.reader.batch(first, None, None, self.blank)
         model = replace(self.blank.admitting(batch.observed), form=batch.target.form)
         sets = [subset for subset in model.corpora if subset]
         tally = Tally(model.dimensions, tuple(model.corpora))
-        tally.like(batch.observed, batch.target.column)  # the first ones are numbered first
+        tally.like(batch.observed, batch.target.column)
         for (number, name), unsorted in groups.columns.items():
             found = unsorted.sort(name)
             if not found.height:
@@ -108,20 +110,21 @@ class LearningTask:
         return model.counting(counted)
 
     def _target(self, found: pl.DataFrame) -> Column:
-        names = self.intake.targets or self.intake.roles.targets
+        names = self.reader.target_names or self.reader.roles.targets
         return encode_targets({name: found[name] for name in names}).column
 
-    def batches(self, frame: pl.DataFrame, model: Model) -> Iterator[Batch]:
-        """The items of a frame, in parts that are small enough."""
-        batch = self.intake.batch(frame, None, None, model)
+    def batches(self, frame: pl.DataFrame, model: Model, start: int = 0) -> Iterator[Batch]:
+        """Yield the items of a frame in parts that are small enough; it starts at this row."""
+        with rows_from(start, frame.height):
+            batch = self.reader.batch(frame, None, None, model)
         try:
             self.blank.refuse_large(batch.observed, self.max_tuples)
         except ValueError:
             if frame.height < 2:
                 raise
             half = frame.height // 2
-            yield from self.batches(frame[:half], model)
-            yield from self.batches(frame[half:], model)
+            yield from self.batches(frame[:half], model, start)
+            yield from self.batches(frame[half:], model, start + half)
         else:
             if batch.sample_weight.any():
                 yield batch
@@ -133,12 +136,10 @@ def _counts(found: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.int64]
 
 
 @contextmanager
-def placed(start: int, rows: int) -> Iterator[None]:
-    """Say in an error which rows of the data it is about."""
+def rows_from(start: int, rows: int) -> Iterator[None]:
+    """Within it, errors about items of a batch tell the rows of the source."""
     try:
         yield
-    except (ValueError, TypeError) as error:
-        if not start:
-            raise
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"rows {start} to {start + rows - 1} of the data: {error}") from error
+    except StcError as error:
+        error.in_batch(start, rows)
+        raise

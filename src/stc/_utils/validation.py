@@ -1,0 +1,5 @@
+"""Constraints of parameters: the one place that uses scikit-learn's private validation."""
+
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+
+__all__ = ["Interval", "InvalidParameterError", "StrOptions"]

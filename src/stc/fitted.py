@@ -1,0 +1,569 @@
+"""FittedModel: one immutable fitted state that predicts, explains, saves and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stc._core.cascade import Cascade, Hyper, Policy, read_policy
+from stc._core.model import Model
+from stc._core.observations import Observations
+from stc._core.tables import corpus_table, feature_names, joint_table
+from stc._core.tensor import Dimensions
+from stc._input.columns import column_of
+from stc._input.reader import BatchReader
+from stc._training.label_thresholds import each_alone, ratios
+from stc._training.phase_parsing import given_phases
+from stc._training.state import FittedState
+from stc.exceptions import ModelFileError, ParameterError
+from stc.explain import Answers, GlobalExplanation, LocalExplanation
+from stc.io import read_model, write_model
+from stc.io.validation import check_answers
+from stc.sql import to_sql
+
+# What the encoder makes of items, or the items themselves.
+Items = Any
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A fitted state and the parameters that it answers with. It never changes.
+
+    It is what an estimator holds, what workers, stores and files receive, and it needs no
+    estimator. Items are given as in `SparseTensorClassifier.fit`, or encoded (`Observations`).
+    Weights are computed when they are first needed, once, and shared by all threads.
+
+    Parameters
+    ----------
+    state : FittedState
+        Everything that learning produced.
+    parameters : mapping
+        The parameters of SparseTensorClassifier, without `store` and `name`.
+
+    Examples
+    --------
+    >>> from stc import SparseTensorClassifier
+    >>> model = SparseTensorClassifier().fit([["red"], ["green"]], ["stop", "go"])
+    >>> model.fitted_.predict([["green"]]).tolist()
+    ['go']
+    """
+
+    state: FittedState
+    parameters: Mapping[str, Any]
+    _lock: Any = field(default_factory=RLock, init=False, repr=False)
+    # Answers with other parameters: the last ones asked for.
+    _variant: list[FittedModel] = field(default_factory=list, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.state, "parameters": self.parameters}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock(), _variant=[])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FittedModel:
+        return self  # it never changes
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model:
+        """The counts, with classes, features and phases."""
+        return self.state.model
+
+    @property
+    def hyper(self) -> Hyper:
+        """Power, balance and entropy."""
+        return hyper_of(self.parameters)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in use: the learnt one, or one of the same sets that was given later."""
+        given = self.parameters["policy"]
+        if not (given is None or isinstance(given, (list, tuple))):
+            return self.model.policy
+        policy = policy_of(given, self.model.dimensions)
+        for subset in policy:
+            if subset not in self.model.corpora:
+                names = list(self.model.dimensions.named(subset))
+                raise ParameterError(f"the set {names} of the policy was not learnt: fit again")
+        return policy
+
+    @cached_property
+    def reader(self) -> BatchReader:
+        """Reads items as they were read in learning."""
+        return BatchReader(self.parameters, self.state.roles)
+
+    @property
+    def cascade(self) -> Cascade:
+        """The weights for the parameters, computed once."""
+        with self._lock:
+            return self._cascade
+
+    @cached_property
+    def _cascade(self) -> Cascade:
+        given = self.parameters["phases"]
+        phases = given_phases(self.model, given) if phases_are_given(given) else None
+        max_tuples = self.parameters["max_tuples"]
+        return Cascade(self.model, self.policy, self.hyper, max_tuples, phases)
+
+    @property
+    def label_thresholds(self) -> NDArray[np.float64]:
+        """How probable each label must be, relative to the most probable one, to be predicted."""
+        if not self.model.form.multilabel:
+            raise AttributeError("the model was not learnt from several labels an item")
+        given = self.parameters["label_threshold"]
+        if given is not None:
+            return np.full(len(self.model.classes), float(given))
+        return self.state.evidence.thresholds(self.model.classes)
+
+    @property
+    def sharpness(self) -> float:
+        """Factor of the exponent 1/p of the probabilities; 1 unless it was learnt."""
+        phases = self.model.phases.get(self.policy[0])
+        return 1.0 if phases is None else phases.sharpness
+
+    @property
+    def classes(self) -> Any:
+        """The classes, sorted, in the dtype of y; a list of arrays for several targets."""
+        return self.model.form.shown_classes(self.model.classes)
+
+    def with_parameters(
+        self, parameters: Mapping[str, Any], validate: Callable[[], None] = lambda: None
+    ) -> FittedModel:
+        """Return the same state with other parameters.
+
+        Weights are kept as long as the same parameters are asked for.
+
+        Parameters
+        ----------
+        parameters : mapping
+            All parameters of SparseTensorClassifier, without `store` and `name`.
+        validate : callable, default=None
+            Called before parameters are used for the first time.
+
+        Returns
+        -------
+        FittedModel
+            Itself, if these are its parameters.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.with_parameters(dict(fitted.parameters)) is fitted
+        True
+        """
+        if _equal(self.parameters, parameters):
+            return self
+        with self._lock:
+            if not (self._variant and _equal(self._variant[0].parameters, parameters)):
+                validate()
+                self._variant[:] = [FittedModel(self.state, frozen(parameters))]
+            return self._variant[0]
+
+    # --- predicting -------------------------------------------------------------------------------
+
+    def observe(self, X: Items, theta: Any = None) -> Observations:
+        """Encode items as the model knows their attributes, with their phases.
+
+        Parameters
+        ----------
+        X
+            Items as in `fit`, or encoded already.
+        theta
+            Phases of their values, as in `SparseTensorClassifier.predict`.
+
+        Returns
+        -------
+        Observations
+            The encoded items.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> batch = fitted.observe([["a"], ["a"], ["b"]])
+        >>> batch.n_items, fitted.predict(batch).tolist()
+        (3, ['x', 'x', 'y'])
+        """
+        if isinstance(X, Observations):
+            return X
+        return self.reader.observe(X, self.model, theta)
+
+    def predict(self, X: Items, theta: Any = None) -> Any:
+        """Predict the most probable class of each item; see `SparseTensorClassifier.predict`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.predict([["b"]]).tolist()
+        ['y']
+        """
+        observed, form = self.observe(X, theta), self.model.form
+        if form.multilabel:
+            return form.labels(self.model.classes, self.chosen_classes(observed))
+        return form.predicted(self.model.classes, self.cascade.most_probable(observed))
+
+    def chosen_classes(self, items: Observations | Answers) -> NDArray[np.bool_]:
+        """Return which classes are predicted for each encoded item (items x classes).
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.chosen_classes(fitted.observe([["b"]])).tolist()
+        [[False, True]]
+        """
+        if self.model.form.multilabel:
+            if isinstance(items, Answers):
+                joint = items.probabilities
+            else:
+                joint = self.cascade.probabilities(items)
+            return np.asarray(ratios(joint) >= self.label_thresholds)
+        best = self.most_probable(items)
+        return np.equal(best[:, None], np.arange(len(self.model.classes)))
+
+    def most_probable(self, items: Observations | Answers) -> NDArray[np.intp]:
+        """Return the number of the most probable class of each encoded item.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.most_probable(fitted.observe([["b"]])).tolist()
+        [1]
+        """
+        return items.best if isinstance(items, Answers) else self.cascade.most_probable(items)
+
+    def predict_proba(self, X: Items, theta: Any = None) -> Any:
+        """Predict the probability of each class; see `SparseTensorClassifier.predict_proba`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.predict_proba([["b"]]).tolist()
+        [[0.0, 1.0]]
+        """
+        joint = self.cascade.probabilities(self.observe(X, theta))
+        if self.model.form.kind == "indicator":
+            return each_alone(joint, self.label_thresholds)
+        return self.model.form.marginals(joint, self.model.classes, logarithms=False)
+
+    def predict_log_proba(self, X: Items, theta: Any = None) -> Any:
+        """Predict logarithms; see `SparseTensorClassifier.predict_log_proba`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.predict_log_proba([["b"]]).tolist()
+        [[-inf, 0.0]]
+        """
+        if self.model.form.kind == "indicator":
+            return np.log(self.predict_proba(X, theta))
+        joint = self.cascade.log_probabilities(self.observe(X, theta))
+        return self.model.form.marginals(joint, self.model.classes, logarithms=True)
+
+    def predict_joint(self, X: Items, theta: Any = None) -> pl.DataFrame:
+        """Predict each combination of classes; see `SparseTensorClassifier.predict_joint`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.predict_joint([["b"]]).rows()
+        [(0, 'x', 0.0), (0, 'y', 1.0)]
+        """
+        return joint_table(self.model, self.cascade.probabilities(self.observe(X, theta)))
+
+    def policy_used(self, X: Items) -> NDArray[np.object_]:
+        """Return the set of dimensions that answers for each item.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.policy_used([["b"], ["c"]]).tolist()
+        [('all',), ()]
+        """
+        cascade = self.cascade
+        names = np.empty(len(cascade.policy), dtype=object)
+        names[:] = [self.model.dimensions.named(subset) for subset in cascade.policy]
+        used: NDArray[np.object_] = names[cascade.scores(self.observe(X))[1]]
+        return used
+
+    def coverage(self, X: Items) -> NDArray[np.float64]:
+        """Return the share of each item that was seen in learning.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.coverage([["b"], ["c"]]).tolist()
+        [1.0, 0.0]
+        """
+        return self.cascade.coverage(self.observe(X))
+
+    # --- explaining -------------------------------------------------------------------------------
+
+    def explain_local(self, X: Items, theta: Any = None) -> LocalExplanation:
+        """Explain the prediction of each item; see `SparseTensorClassifier.explain`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> print(fitted.explain_local([["b"]]))
+        y, 1.00: because x0=b (100 %)
+        """
+        return LocalExplanation(self.answers(X, theta))
+
+    def answers(self, X: Items, theta: Any = None) -> Answers:
+        """Return scores, probabilities and contributions of items, which explanations show.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.answers([["b"]]).probabilities.tolist()
+        [[0.0, 1.0]]
+        """
+        raw = X if isinstance(X, Observations) else self.reader.raw(X, self.model, theta)
+        text = self.state.roles.text
+        texts = None
+        if raw.kind == "documents" and raw is not X:
+            texts = list(X if text is None else column_of(X, text))
+        answers = Answers(self.cascade, raw, texts)
+        answers.score()  # items that cannot be scored are refused now
+        return answers
+
+    def explain_global(self) -> GlobalExplanation:
+        """Explain each class; see `SparseTensorClassifier.explain`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> print(fitted.explain_global())
+        x: x0=a (100 %)
+        y: x0=b (100 %)
+        """
+        return GlobalExplanation(self.cascade)
+
+    # --- tables, files, SQL -----------------------------------------------------------------------
+
+    def corpus(self) -> pl.DataFrame:
+        """Return the counts, one row an entry: attribute, value, class, mass, support.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> SparseTensorClassifier().fit([["a"]], ["x"]).fitted_.corpus().rows()
+        [('x0', 'a', 'x', 1.0, 1)]
+        """
+        return corpus_table(self.model)
+
+    def feature_names(self) -> list[str]:
+        """Return the name of each feature.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> SparseTensorClassifier().fit([["a"]], ["x"]).fitted_.feature_names()
+        ['x0=a']
+        """
+        return feature_names(self.model)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a Parquet file; see `SparseTensorClassifier.save`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from stc import SparseTensorClassifier
+        >>> from stc.fitted import FittedModel
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fitted.save(f"{folder}/letters.stc.parquet")
+        ...     FittedModel.load(f"{folder}/letters.stc.parquet").predict([["b"]]).tolist()
+        ['y']
+        """
+        _ = self.cascade  # a model that could not answer could not be loaded either
+        write_model(self.state, self.parameters, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        validate: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    ) -> FittedModel:
+        """Load a model that `save` has written; see `SparseTensorClassifier.load`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        tokenizer : callable, default=None
+            The tokenizer that the model was learnt with, if it was not the default.
+        validate : callable, default=None
+            Returns all parameters, given those of the file, or raises ValueError or TypeError.
+
+        Returns
+        -------
+        FittedModel
+            It answers as the saved one.
+
+        Examples
+        --------
+        >>> from stc.fitted import FittedModel
+        >>> try:
+        ...     FittedModel.load("no/such/file.stc.parquet")
+        ... except FileNotFoundError:
+        ...     print("no such file")
+        no such file
+        """
+        state, parameters = read_model(path)
+        named = parameters.get("tokenizer")
+        if named is not None and tokenizer is None:
+            raise ParameterError(
+                f"the model was learnt with the tokenizer {named!r}, which is code and not in the "
+                "file",
+                path=str(path),
+                hint="pass it again, load(path, tokenizer=...)",
+            )
+        try:
+            fitted = cls(state, validate({**parameters, "tokenizer": tokenizer}))
+            fitted.refuse_other_tensor(fitted.parameters)
+            check_answers(fitted.cascade)
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            raise ModelFileError(
+                f"{path} is no model that can be opened: its parameters are not those it was "
+                f"learnt with ({error!s:.200})"
+            ) from None
+        return fitted
+
+    def to_sql(
+        self,
+        dialect: str = "duckdb",
+        *,
+        form: Literal["long", "wide"] = "long",
+        features: str = "features",
+        data: str | None = None,
+        item: str = "item",
+    ) -> str:
+        """Return the probabilities as one SQL query; see `SparseTensorClassifier.to_sql`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> fitted.to_sql("duckdb").startswith("WITH")
+        True
+        """
+        thresholds = self.label_thresholds if self.model.form.multilabel else None
+        return to_sql(
+            self.cascade,
+            dialect,
+            form=form,
+            features=features,
+            data=data,
+            item=item,
+            thresholds=thresholds,
+        )
+
+    # --- learning more ----------------------------------------------------------------------------
+
+    def refuse_other_tensor(self, parameters: Mapping[str, Any]) -> None:
+        """Refuse parameters that contradict the dimensions, policy or interactions learnt with.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> from stc.exceptions import ParameterError
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> try:
+        ...     fitted.refuse_other_tensor({**fitted.parameters, "ngrams": 2})
+        ... except ParameterError as error:
+        ...     print(error)
+        the model was learnt with ngrams=1; it cannot go on with ngrams=2: set it back, or fit again
+        """
+        model = self.model
+        dimensions = parameters["dimensions"]
+        if not Dimensions.of(dimensions, model.schema).same_as(model.dimensions):
+            raise ParameterError(
+                f"the model was learnt with the dimensions {list(model.dimensions.names)}; it "
+                f"cannot go on with dimensions={dimensions!r}: set it back, or fit again"
+            )
+        _ = FittedModel(self.state, parameters).policy
+        learnt = {"interactions": model.interactions.order, "ngrams": model.interactions.ngrams}
+        for name, value in learnt.items():
+            if parameters[name] != value:
+                raise ParameterError(
+                    f"the model was learnt with {name}={value}; it cannot go on with "
+                    f"{name}={parameters[name]}: set it back, or fit again"
+                )
+
+
+def hyper_of(parameters: Mapping[str, Any]) -> Hyper:
+    """Return power, balance and entropy."""
+    return Hyper(parameters["power"], parameters["balance"], parameters["entropy"])
+
+
+def policy_of(given: Any, dimensions: Dimensions) -> Policy:
+    """Return the policy that a list of lists of names means; None: all dimensions."""
+    if given is None:
+        return (dimensions.whole, ())
+    return read_policy(given, dimensions, "policy")
+
+
+def phases_are_given(phases: Any) -> bool:
+    """Return whether the parameter `phases` holds angles, and not how to learn them."""
+    # A PhaseLearner is an estimator, told by its parameters: importing it takes scikit-learn.
+    return not (phases is None or isinstance(phases, str) or hasattr(phases, "get_params"))
+
+
+def frozen(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of parameters that the caller cannot change in place."""
+    return {name: _copied(value) for name, value in parameters.items()}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(held) for key, held in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_copied, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _equal(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Return whether parameters are the same, as far as that is quick to tell."""
+    if ours is theirs:
+        return True
+    return ours.keys() == theirs.keys() and all(_same(ours[name], theirs[name]) for name in ours)
+
+
+def _same(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, str | int | float | type(None)) or type(ours) in (list, tuple, dict):
+        return type(ours) is type(theirs) and bool(_plain(ours) and ours == theirs)
+    return ours is theirs
+
+
+def _plain(value: Any) -> bool:
+    """Return whether comparing a value gives true or false, and no array."""
+    if isinstance(value, dict):
+        return all(map(_plain, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_plain, value))
+    return isinstance(value, str | int | float | type(None))
