@@ -168,7 +168,7 @@ def helper(name: str) -> Any:
     sys.path.insert(0, str(TESTS))
     from importlib import import_module
 
-    return import_module(f"servers.{name}")
+    return import_module(f"support.{name}")
 
 
 # --- memory -----------------------------------------------------------------------------------

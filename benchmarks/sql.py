@@ -57,7 +57,7 @@ def a_table() -> Work:
 
 def texts(name: str) -> Work:
     """Return the work of documents, as the data was split by its makers."""
-    from export_cases import features_of
+    from support.export_cases import features_of
 
     task = load_task(name)
     ((train, test),) = task.folds
@@ -72,15 +72,14 @@ WORKS = {"table": a_table, "r8": partial(texts, "r8"), "news": partial(texts, "n
 @contextmanager
 def database_of(name: str) -> Iterator[Any]:
     """Give an empty database."""
-    from test_export import DuckDB, SQLite
+    from support.databases import DuckDB, PostgreSQL, SQLite
 
     if name != "postgresql":
         own = DuckDB() if name == "duckdb" else SQLite()
         yield own
         own.close()
         return
-    from servers.postgresql import running_server
-    from servers.test_export_postgresql import PostgreSQL
+    from support.postgresql import running_server
 
     with running_server() as server:
         yield PostgreSQL(server.url())
@@ -96,7 +95,7 @@ def answered(database: Any, query: str) -> None:
 
 def measured(name: str, repeats: int) -> list[Any]:
     """Measure one work on every database."""
-    from export_cases import check_long, check_wide, expected
+    from support.export_cases import check_long, check_wide, expected
 
     work = WORKS[name]()
     truth = expected(work.model, work.items)

@@ -25,8 +25,9 @@ import corpora  # noqa: E402
 import data  # noqa: E402
 import harness  # noqa: E402
 import published  # noqa: E402
-import report  # noqa: E402
 import steps  # noqa: E402
+
+import report  # noqa: E402
 
 RESULTS = HERE / "results"
 QUICK_NEWSGROUPS = [published.BASEBALL, "sci.space"]

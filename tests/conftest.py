@@ -2,7 +2,10 @@
 
 import os
 
+import pytest
 from hypothesis import settings
+
+pytest.register_assert_rewrite("support")
 
 # On CI the same examples every time: a search belongs where someone can look at what it finds.
 settings.register_profile("ci", derandomize=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from servers.dask_cluster import dask_cluster
-from servers.postgresql import postgresql_server, postgresql_url
-from servers.spark_cluster import spark_cluster
+from support.dask_cluster import dask_cluster
+from support.postgresql import postgresql_server, postgresql_url
+from support.spark_cluster import spark_cluster
 
 __all__ = ["dask_client", "postgresql_server", "postgresql_url", "spark"]
 

@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 import stc
-from conformance import (
+from stc.stores import open_store
+from support.conformance import (
     Place,
     SourceBehaviour,
     SourceConformance,
@@ -23,8 +24,7 @@ from conformance import (
     StoreConformance,
     two_files,
 )
-from servers.postgresql import Server
-from stc.stores import open_store
+from support.postgresql import Server
 
 # PySpark 4.3 says so whenever it finds pandas 3, whether or not it is used.
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"

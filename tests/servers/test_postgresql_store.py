@@ -10,9 +10,17 @@ import polars as pl
 import psycopg
 import pytest
 
-from servers.postgresql import OWNER, postgresql_server  # noqa: F401
 from stc.stores import StoreError, open_store
-from store_cases import GREEN, HEADER, RED, SharedStoreCases, assert_entries, corpus_of, learnt
+from support.postgresql import OWNER, postgresql_server  # noqa: F401
+from support.store_cases import (
+    GREEN,
+    HEADER,
+    RED,
+    SharedStoreCases,
+    assert_entries,
+    corpus_of,
+    learnt,
+)
 
 OTHERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"

@@ -1,0 +1,1 @@
+"""What tests share: oracles, strategies, cases, stress runs."""
