@@ -1,9 +1,7 @@
-"""The classifier lives in scikit-learn: its checks, and ours with strings, which it never feeds."""
+"""The estimator with strings in any container, which scikit-learn never feeds."""
 
 import copy
 import pickle
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,194 +9,34 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from polars.testing import assert_frame_equal
-from sklearn import config_context
-from sklearn.base import clone, is_classifier
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    StratifiedKFold,
-    cross_val_predict,
-    cross_val_score,
-    cross_validate,
-)
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
-from sklearn.utils import estimator_html_repr, get_tags
-from sklearn.utils.estimator_checks import (
-    check_dataframe_column_names_consistency,
-    check_param_validation,
-    check_parameters_default_constructible,
-    estimator_checks_generator,
-    parametrize_with_checks,
-)
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from stc import PhaseLearner, PolicyAgent, SparseTensorClassifier
-from support.sklearn_checks import measurements, run_check
-
-SETTINGS = [
-    SparseTensorClassifier(),
-    SparseTensorClassifier(power=1.0, balance=0.0, entropy=0.0),
-    SparseTensorClassifier(power=1 / 3, missing="category", tokenizer=str.split),
-    SparseTensorClassifier(dimensions="each"),
-    SparseTensorClassifier(label_threshold=0.5),
-    SparseTensorClassifier(interactions=2),
-    SparseTensorClassifier(continuous="auto"),
-]
-
-
-@measurements
-@parametrize_with_checks(SETTINGS)
-def test_the_checks_of_scikit_learn(
-    estimator: SparseTensorClassifier, check: Callable[[SparseTensorClassifier], None]
-) -> None:
-    run_check(estimator, check)
-
-
-@measurements
-@pytest.mark.parametrize("model", SETTINGS)
-@pytest.mark.parametrize(
-    "check", [check_dataframe_column_names_consistency, check_param_validation]
+from stc import SparseTensorClassifier
+from support.string_cases import (
+    ARRAYS,
+    FRAMES,
+    LABELS,
+    NAMES,
+    ROWS,
+    VALUES,
+    WEIGHTS,
+    Make,
+    any_container,
+    assert_same_model,
+    fitted,
+    to_pandas,
+    to_polars,
 )
-def test_the_checks_scikit_learn_keeps_for_itself(
-    check: Callable[[str, SparseTensorClassifier], None], model: SparseTensorClassifier
-) -> None:
-    check("SparseTensorClassifier", model)
-
-
-# A learnt policy and learnt phases depend on splits, which draw items: an item of weight 2 is in
-# one part, two equal items may be in both. Support counts items, and knots are quantiles of them:
-# there, too, two equal items are more than one of weight 2. So the check that asks for the same
-# of both (on dense and on sparse data) is left out, and none but it.
-DRAWN = "check_sample_weight_equivalence_on_"
-QUICK = PhaseLearner(penalties=(4.0,), max_iter=5, folds=3, validation=1, progress=False)
-DRAWING = {
-    "a learnt policy": SparseTensorClassifier(dimensions="each", policy="learn"),
-    "learnt phases": SparseTensorClassifier(phases=QUICK),
-    "chosen features": SparseTensorClassifier(
-        interactions=2, min_support=2, max_features=20, continuous={"x0": 4}
-    ),
-}
-
-
-@measurements
-@pytest.mark.parametrize("model", DRAWING.values(), ids=DRAWING.keys())
-def test_the_checks_of_scikit_learn_where_items_are_drawn(model: SparseTensorClassifier) -> None:
-    names = []
-    for estimator, check in estimator_checks_generator(model):
-        names.append(check.func.__name__)
-        if not names[-1].startswith(DRAWN):
-            run_check(estimator, check)
-    assert {name for name in names if name.startswith(DRAWN)} <= {
-        f"{DRAWN}dense_data",
-        f"{DRAWN}sparse_data",
-    }
-    assert names.count(f"{DRAWN}dense_data") == 1
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"interactions": 2}, {"continuous": ["x0"]}, {"ordinal": {"x0": ["0"]}}, {"ngrams": 2}],
-    ids=str,
-)
-def test_sparse_matrices_are_for_plain_models(options: dict[str, Any]) -> None:
-    assert get_tags(SparseTensorClassifier()).input_tags.sparse
-    model = SparseTensorClassifier(**options)
-    assert not get_tags(model).input_tags.sparse
-    with pytest.raises(ValueError, match=next(iter(options))):
-        model.fit(sp.csr_array(np.eye(2)), [0, 1])
-
-
-def test_the_agent_is_made_like_an_estimator() -> None:
-    check_parameters_default_constructible("PolicyAgent", PolicyAgent())
-
-
-def test_tags() -> None:
-    tags = get_tags(SparseTensorClassifier())
-    assert tags.input_tags.categorical
-    assert tags.input_tags.string
-    assert tags.input_tags.allow_nan
-    assert tags.input_tags.sparse
-    assert tags.target_tags.required
-    assert tags.classifier_tags.multi_class
-    assert not tags.no_validation
-    assert is_classifier(SparseTensorClassifier())
-
 
 # ---------------------------------------------------------------- strings, in any container
 
-VALUES = [("red", "green", "blue"), ("big", "small"), ("cat", "dog", "owl", "eel")]
-NAMES = ["color", "size", "animal"]
-Rows = list[tuple[str, ...]]
-Make = Callable[[Rows], Any]
 
-
-def sample(seed: int, n: int = 60) -> tuple[Rows, list[str]]:
-    """Rows of strings, and labels that depend on them, though not only."""
-    rng = np.random.default_rng(seed)
-    rows = [tuple(str(rng.choice(values)) for values in VALUES) for _ in range(n)]
-    noise = rng.random(n) < 0.2
-    y = [
-        "yes" if (row[0] == "red") != flip else "no" for row, flip in zip(rows, noise, strict=True)
-    ]
-    return rows, [label if row[2] != "eel" else "maybe" for label, row in zip(y, rows, strict=True)]
-
-
-def to_pandas(rows: Rows) -> pd.DataFrame:
-    """The rows in pandas."""
-    return pd.DataFrame(rows, columns=NAMES)
-
-
-def to_polars(rows: Rows) -> pl.DataFrame:
-    """The rows in polars."""
-    return pl.DataFrame(rows, schema=NAMES, orient="row")
-
-
-ARRAYS: dict[str, Make] = {
-    "object": lambda rows: np.array(rows, dtype=object),
-    "U": lambda rows: np.array(rows, dtype="U5"),
-    "list of lists": lambda rows: [list(row) for row in rows],
-}
-FRAMES: dict[str, Make] = {
-    "pandas": to_pandas,
-    "pandas category": lambda rows: to_pandas(rows).astype("category"),
-    "polars": to_polars,
-    "pyarrow": lambda rows: pa.Table.from_pandas(to_pandas(rows), preserve_index=False),
-}
-LOOSE: dict[str, Make] = {
-    "records": lambda rows: [dict(zip(NAMES, row, strict=True)) for row in rows],
-    "documents": lambda rows: [" ".join(row) for row in rows],
-}
-CONTAINERS = ARRAYS | FRAMES | LOOSE
-any_container = pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS.keys())
 any_array = pytest.mark.parametrize("make", ARRAYS.values(), ids=ARRAYS.keys())
 any_frame = pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES.keys())
-ROWS, LABELS = sample(0)
-WEIGHTS = np.random.default_rng(1).integers(0, 4, len(ROWS))
-
-
-def fitted(make: Make, **params: Any) -> SparseTensorClassifier:
-    """A model of the rows."""
-    return SparseTensorClassifier(**params).fit(make(ROWS), LABELS)
-
-
-def assert_same_model(
-    one: SparseTensorClassifier, other: SparseTensorClassifier, support: bool = True
-) -> None:
-    """Both have learnt the same, to 1e-12 (``support`` counts items, not weights)."""
-    left, right = (
-        model.corpus_ if support else model.corpus_.drop("support") for model in (one, other)
-    )
-    assert_frame_equal(left, right, rel_tol=1e-12, abs_tol=1e-12)
-    assert_array_equal(one.classes_, other.classes_)
-    assert_allclose(one.class_mass_, other.class_mass_, rtol=1e-12)
 
 
 @any_container
@@ -433,6 +271,7 @@ def test_a_view_with_strides_is_read_as_it_looks() -> None:
 
 # ---------------------------------------------------------------- labels
 
+
 CODES = [("maybe", "no", "yes").index(label) for label in LABELS]
 TARGETS: dict[str, tuple[Any, list[Any]]] = {
     "list of str": (LABELS, ["maybe", "no", "yes"]),
@@ -551,182 +390,3 @@ def test_attributes_set_directly_take_effect_too() -> None:
     model.power = 2.0
     expected = fitted(to_polars, power=2.0).predict_proba(to_polars(ROWS))
     assert_array_equal(model.predict_proba(to_polars(ROWS)), expected)
-
-
-# ---------------------------------------------------------------- in the company of scikit-learn
-
-
-@any_container
-def test_cross_validation(make: Make) -> None:
-    scores = cross_val_score(SparseTensorClassifier(), make(ROWS), LABELS, cv=3)
-    assert scores.shape == (3,)
-    assert scores.min() > 0.4
-    out_of_fold = cross_val_predict(
-        SparseTensorClassifier(), make(ROWS), LABELS, cv=3, method="predict_proba"
-    )
-    assert_allclose(out_of_fold.sum(axis=1), 1)
-
-
-@any_container
-def test_grid_search(make: Make) -> None:
-    grid = {"power": [0.25, 0.5, 1.0], "balance": [0.0, 1.0], "entropy": [0.0, 1.0]}
-    search = GridSearchCV(SparseTensorClassifier(), grid, cv=3, scoring="neg_log_loss")
-    search.fit(make(ROWS), LABELS)
-    scores = search.cv_results_["mean_test_score"]
-    assert np.isfinite(scores).all()
-    assert len(set(scores.round(12))) == 12
-    best = fitted(make, **search.best_params_)
-    assert_array_equal(search.predict_proba(make(ROWS)), best.predict_proba(make(ROWS)))
-
-
-@any_container
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-def test_calibration(make: Make, method: str) -> None:
-    calibrated = CalibratedClassifierCV(SparseTensorClassifier(), method=method, cv=3)
-    calibrated.fit(make(ROWS), LABELS)
-    assert calibrated.classes_.tolist() == ["maybe", "no", "yes"]
-    assert calibrated.score(make(ROWS), LABELS) > 0.7
-    assert_allclose(calibrated.predict_proba(make(ROWS)).sum(axis=1), 1)
-
-
-@any_container
-def test_pipeline(make: Make) -> None:
-    pipeline = make_pipeline(FunctionTransformer(), SparseTensorClassifier())
-    pipeline.fit(make(ROWS), LABELS)
-    assert_array_equal(pipeline.predict_proba(make(ROWS)), fitted(make).predict_proba(make(ROWS)))
-    pipeline.set_params(sparsetensorclassifier__power=2.0)
-    expected = fitted(make, power=2.0).predict_proba(make(ROWS))
-    assert_array_equal(pipeline.predict_proba(make(ROWS)), expected)
-
-
-def test_counts_in_a_pipeline() -> None:
-    documents = LOOSE["documents"](ROWS)
-    pipeline = make_pipeline(CountVectorizer(), SparseTensorClassifier()).fit(documents, LABELS)
-    tokens = fitted(LOOSE["documents"])
-    assert_allclose(pipeline.predict_proba(documents), tokens.predict_proba(documents), rtol=1e-9)
-
-
-def texts_and_columns() -> pd.DataFrame:
-    """A text beside categorical columns, one of which has gaps, and a number."""
-    frame = to_pandas(ROWS).assign(text=LOOSE["documents"](ROWS), legs=[2, 4, 0] * 20)
-    frame.loc[::7, "color"] = None
-    return frame
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_text_and_columns_in_a_column_transformer(library: str) -> None:
-    frame = texts_and_columns()
-    X: Any = pl.from_pandas(frame) if library == "polars" else frame
-    columns = ColumnTransformer(
-        [
-            ("words", CountVectorizer(), "text"),
-            ("ones", OneHotEncoder(handle_unknown="ignore"), ["color", "size"]),
-            ("counts", "passthrough", ["legs"]),
-        ],
-        sparse_threshold=1.0,
-    )
-    pipeline = Pipeline([("columns", columns), ("stc", SparseTensorClassifier())])
-    pipeline.fit(X, LABELS)
-    assert sp.issparse(pipeline[:-1].transform(X))
-    assert pipeline.score(X, LABELS) > 0.7
-    assert cross_val_score(pipeline, X, LABELS, cv=3).shape == (3,)
-
-
-@pytest.mark.parametrize("output", ["default", "pandas", "polars"])
-def test_columns_passed_through_stay_categories(output: str) -> None:
-    X = texts_and_columns()
-    columns = ColumnTransformer(
-        [("keep", "passthrough", ["color", "legs"])], verbose_feature_names_out=False
-    ).set_output(transform=output)
-    pipeline = make_pipeline(columns, SparseTensorClassifier()).fit(X, LABELS)
-    direct = SparseTensorClassifier().fit(X[["color", "legs"]], LABELS)
-    assert_allclose(pipeline.predict_proba(X), direct.predict_proba(X[["color", "legs"]]))
-    assert pipeline[-1].corpus_["value"].null_count() == 0
-    assert set(pipeline[-1].corpus_["value"]) == {"red", "green", "blue", "0", "2", "4"}
-
-
-def test_grid_search_over_a_pipeline() -> None:
-    pipeline = make_pipeline(CountVectorizer(), SparseTensorClassifier())
-    grid = {
-        "countvectorizer__ngram_range": [(1, 1), (1, 2)],
-        "sparsetensorclassifier__power": [0.5, 1],
-    }
-    search = GridSearchCV(pipeline, grid, cv=StratifiedKFold(2)).fit(
-        LOOSE["documents"](ROWS), LABELS
-    )
-    assert search.best_score_ > 0.5
-
-
-# ---------------------------------------------------------------- metadata routing
-
-
-routing = partial(config_context, enable_metadata_routing=True)
-
-
-@any_container
-def test_sample_weight_is_routed_through_a_pipeline(make: Make) -> None:
-    with routing():
-        model = SparseTensorClassifier().set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(FunctionTransformer(), model)
-        pipeline.fit(make(ROWS), LABELS, sample_weight=WEIGHTS)
-    assert_same_model(pipeline[-1], SparseTensorClassifier().fit(make(ROWS), LABELS, WEIGHTS))
-
-
-def test_sample_weight_is_routed_through_cross_validation() -> None:
-    X = to_polars(ROWS)
-    folds = KFold(3)
-    with routing():
-        model = SparseTensorClassifier().set_fit_request(sample_weight=True)
-        model.set_score_request(sample_weight=True)
-        results = cross_validate(
-            model, X, LABELS, cv=folds, params={"sample_weight": WEIGHTS}, return_estimator=True
-        )
-    labels = np.array(LABELS)
-    for (train, test), learnt, score in zip(
-        folds.split(ROWS), results["estimator"], results["test_score"], strict=True
-    ):
-        expected = SparseTensorClassifier().fit(X[train], labels[train], WEIGHTS[train])
-        assert_same_model(learnt, expected)
-        assert score == expected.score(X[test], labels[test], WEIGHTS[test])
-
-
-def test_sample_weight_must_be_asked_for() -> None:
-    with routing(), pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
-        cross_validate(
-            SparseTensorClassifier(), to_polars(ROWS), LABELS, params={"sample_weight": WEIGHTS}
-        )
-    with routing():
-        ignoring = SparseTensorClassifier().set_fit_request(sample_weight=False)
-        pipeline = make_pipeline(FunctionTransformer(), ignoring)
-        with pytest.raises(TypeError, match="sample_weight"):
-            pipeline.fit(to_polars(ROWS), LABELS, sample_weight=WEIGHTS)
-
-
-def test_what_can_be_routed() -> None:
-    with routing():
-        model = SparseTensorClassifier()
-        model.set_partial_fit_request(sample_weight=True, classes=True)
-        requests = model.get_metadata_routing()
-    expected = {"sample_weight": True, "classes": True, "batch_id": None}
-    assert requests.partial_fit.requests == expected
-    assert requests.fit.requests == {"sample_weight": None}
-    assert requests.score.requests == {"sample_weight": None}
-
-
-# ---------------------------------------------------------------- to look at
-
-
-def test_html_and_text() -> None:
-    model = SparseTensorClassifier(power=0.25)
-    for page in (
-        model._repr_html_(),
-        estimator_html_repr(model),
-        model._repr_mimebundle_()["text/html"],
-    ):
-        assert "SparseTensorClassifier" in page
-        assert "power" in page
-        assert "not fitted" in page.lower()
-    model.fit(to_polars(ROWS), LABELS)
-    assert "not fitted" not in estimator_html_repr(model).lower()
-    assert "SparseTensorClassifier" in estimator_html_repr(make_pipeline(CountVectorizer(), model))
-    assert repr(model) == "SparseTensorClassifier(power=0.25)"

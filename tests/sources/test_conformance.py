@@ -1,9 +1,8 @@
-"""The stores and sources that need no server, against memory."""
+"""The sources that need no server, against memory."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,34 +13,10 @@ import pytest
 from sqlalchemy import create_engine
 
 import stc
-from stc.stores import open_store
-from support.conformance import (
-    Place,
-    SourceBehaviour,
-    SourceConformance,
-    StoreBehaviour,
-    StoreConformance,
-    two_files,
-)
+from support.conformance import Place, SourceBehaviour, SourceConformance, two_files
 
 CELLS = "a cell of this format holds one value"
 LISTS = dict.fromkeys(["several values", "several labels", "learnt thresholds"], CELLS)
-
-
-@pytest.fixture(params=["sqlite", "duckdb"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A store of its own for each test."""
-    address = f"{request.param}:///{tmp_path}/models.{request.param}"
-    yield address
-    open_store(address).close()
-
-
-class TestStores(StoreConformance):
-    """Every kind of model."""
-
-
-class TestStoreBehaviour(StoreBehaviour):
-    """What does not depend on the kind."""
 
 
 def _file(folder: Path, ending: str) -> Place:

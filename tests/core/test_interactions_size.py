@@ -1,0 +1,155 @@
+"""Conjunctions in blocks, and those that are too many."""
+
+import math
+import tracemalloc
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stc import SparseTensorClassifier
+from stc.conjunctions import Interactions
+from stc.observations import Observations
+from support.interaction_cases import (
+    FEWER,
+    PAIRED,
+    PAIRS,
+    assert_learnt,
+    bags,
+    entries,
+    items,
+    snapshot,
+)
+from support.oracle import learn
+from support.strategies import Data, soft
+
+
+def test_small_blocks_give_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(1)
+    X = [
+        {a: generator.choice(["u", "v", "w"], generator.integers(0, 3)).tolist() for a in "abc"}
+        for _ in range(30)
+    ]
+    y = generator.choice(["p", "q"], 30).tolist()
+    whole = SparseTensorClassifier(interactions=3, missing="category").fit(X, y)
+    chosen = SparseTensorClassifier(interactions=3, max_features=9).fit(X, y)
+    theta = generator.uniform(-3, 3, (30, 3))
+
+    def answers(model: SparseTensorClassifier) -> list[Any]:
+        methods = (model.predict_proba, model.predict_log_proba, model.coverage)
+        with np.errstate(divide="ignore"):
+            numbers = [method(X) for method in methods]
+        return [*numbers, model.predict_proba(X, theta), model.explain(X).table]
+
+    for model in (whole, chosen):
+        before = answers(model)
+        for size in (1, 7, 40):
+            monkeypatch.setattr("stc.policy._BLOCK_TUPLES", size)
+            for old, new in zip(before, answers(model), strict=True):
+                if isinstance(old, pl.DataFrame):
+                    assert old.drop("contribution", "share").equals(
+                        new.drop("contribution", "share")
+                    )
+                    np.testing.assert_allclose(old["share"], new["share"], rtol=1e-12)
+                else:
+                    np.testing.assert_allclose(old, new, rtol=1e-12)
+        monkeypatch.undo()
+
+
+def test_blocks_hold_a_bounded_number_of_conjunctions(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = [list(row) for row in product("uv", repeat=3)] * 4  # with 7 values and conjunctions each
+    model = SparseTensorClassifier(interactions=3).fit(X, ["p", "q"] * 16)
+    held: list[int] = []
+    applied = Interactions.applied
+
+    def watched(self: Interactions, observed: Observations) -> Observations:
+        held.append(observed.n_items)
+        return applied(self, observed)
+
+    monkeypatch.setattr(Interactions, "applied", watched)
+    monkeypatch.setattr("stc.policy._BLOCK_TUPLES", 21)
+    for method in (model.predict_proba, model.predict, model.coverage):
+        held.clear()
+        method(X)
+        assert sum(held) == len(X)
+        assert max(held) == 3
+
+
+@FEWER
+@given(items(least=2), st.integers(2, 4))
+def test_too_many_are_refused_by_their_number(data: Data, order: int) -> None:
+    needed = entries(data, order)
+    if needed < 2:
+        return
+    model = SparseTensorClassifier(interactions=order, max_tuples=needed - 1)
+    words = rf"interactions={order}.* {needed:,} entries for {len(data)} items, more than "
+    with pytest.raises(ValueError, match=words + f"max_tuples={needed - 1:,}; lower interactions"):
+        model.fit(data.records, data.y, data.weights)
+    assert not hasattr(model, "classes_")
+    model.set_params(max_tuples=needed).fit(data.records, data.y, data.weights)
+
+
+def test_the_conjunctions_are_counted_in_the_message() -> None:
+    # 3 pairs and 1 triple of attributes.
+    X = [{"a": 1, "b": 2, "c": 3}]
+    for order, sets in ((2, 3), (3, 4), (9, 4)):
+        model = SparseTensorClassifier(interactions=order, max_tuples=1)
+        with pytest.raises(ValueError, match=f"would make {sets} conjunctions of the 3 attributes"):
+            model.fit(X, ["p"])
+
+
+def test_an_explosion_takes_no_memory() -> None:
+    X = np.random.default_rng(2).integers(0, 3, (200, 60))
+    y = np.arange(200) % 2
+    model = SparseTensorClassifier(interactions=20)
+    needed = 200 * sum(math.comb(60, size) for size in range(1, 21))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=rf"and {f'{needed:,}'[:12]}[\d,]+ entries for 200 items"):
+        model.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_later_calls_are_refused_as_the_first() -> None:
+    model = SparseTensorClassifier(interactions=2, max_tuples=20).fit(PAIRS, PAIRED)
+    before = snapshot(model, PAIRS)
+    crowd = [{"a": list(range(9)), "b": list(range(7))}]
+    for method in (model.partial_fit, model.unlearn, model.learn_phases):
+        with pytest.raises(ValueError, match=r"79 entries for 1 items, more than max_tuples=20"):
+            method(crowd, ["p"])
+    for method in (model.predict, model.predict_proba, model.coverage, model.explain):
+        with pytest.raises(ValueError, match=r"item 1 .*\b79\b.* max_tuples=20"):
+            method([*PAIRS[:1], *crowd])
+    assert snapshot(model, PAIRS) == before
+
+
+def test_only_the_conjunctions_chosen_are_counted() -> None:
+    X = [{"a": "u", "b": "v", "c": c} for c in "rst"]
+    model = SparseTensorClassifier(interactions=3, min_support=2, max_tuples=60)
+    model.fit(X, PAIRED)
+    crowd = {"a": list(range(5)), "b": list(range(6)), "c": list(range(7))}
+    assert model.coverage([crowd]).tolist() == [0]  # 5 + 6 + 7 + 5 * 6 = 48 of them
+    model.partial_fit([crowd], ["p"])
+    more = {**crowd, "b": list(range(9))}
+    with pytest.raises(ValueError, match=r"\b66\b.* max_tuples=60"):
+        model.predict([more])
+    with pytest.raises(ValueError, match=r"\b66 entries for 1 items, more than max_tuples=60"):
+        model.partial_fit([more], ["p"])
+
+
+def test_tuples_that_need_renumbering(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stc.product.LARGEST_KEY", 12)
+    generator = np.random.default_rng(3)
+    X = [
+        {a: generator.choice(list("uvwx"), generator.integers(1, 3)).tolist() for a in "abcd"}
+        for _ in range(5)
+    ]
+    y = list("ppqqr")
+    model = SparseTensorClassifier(interactions=4).fit(X, y)
+    data = Data(X, y, None, dict.fromkeys("abcd", "list"))
+    assert_learnt(model, learn(bags(data, X, 4), soft(y)))

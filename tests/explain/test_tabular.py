@@ -1,0 +1,73 @@
+"""Explanations as tables, in every form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from stc import SparseTensorClassifier, SparseTensorClassifierCV
+from support.explanation_cases import KINDS, ZOO, zoo
+
+
+def everything(model: Any) -> list[Any]:
+    local = model.explain(ZOO)
+    return [local, local.why_not(0), local.counterfactual(0), model.explain()]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_tables_in_every_form(place: int) -> None:
+    found, again = (everything(zoo())[place] for _ in range(2))
+    assert found.to_polars() is found.table
+    assert found.to_dicts() == found.table.to_dicts()
+    frame = found.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.columns.tolist() == found.table.columns
+    assert frame["feature"].tolist() == found.table["feature"].to_list()
+    assert json.loads(found.to_json()) == found.to_dicts()
+    for name in ("to_json", "__str__", "__repr__", "_repr_html_"):
+        assert getattr(found, name)() == getattr(again, name)()
+    few = found.filter(pl.col("feature").str.starts_with("milk"))
+    assert type(few) is type(found)
+    assert set(few.table["feature"].str.slice(0, 4)) <= {"milk"}
+    assert found.table.height > few.table.height
+    ordered = found.sort("feature", descending=True).table["feature"]
+    assert ordered.to_list() == sorted(ordered.to_list(), reverse=True)
+
+
+def test_notebooks_get_no_code_from_values() -> None:
+    evil = "<script>alert(1)</script>"
+    model = SparseTensorClassifier().fit([{evil: evil}, {evil: "b"}], [evil, "y"])
+    for found in (model.explain([{evil: evil}]), model.explain()):
+        assert "<script" not in found._repr_html_()
+        assert "&lt;script&gt;" in found._repr_html_()
+
+
+def test_many_items_are_shown_in_short() -> None:
+    text = repr(zoo().explain(ZOO))
+    assert text.splitlines()[:10] == zoo().explain(ZOO).sentences()[:10]
+    assert text.endswith("... and 91 more items")
+
+
+def test_the_tuned_model_explains_itself() -> None:
+    model = SparseTensorClassifierCV(phases=None, interactions=1, cv=3).fit(ZOO, KINDS)
+    assert model.explain().table.equals(model.best_estimator_.explain().table)
+    assert str(model.explain(ZOO[:2])) == str(model.best_estimator_.explain(ZOO[:2]))
+
+
+def test_what_there_is_not_is_refused() -> None:
+    explanation = zoo().explain(ZOO[:3])
+    for ask in (explanation.why, explanation.why_not, explanation.counterfactual):
+        with pytest.raises(IndexError, match="no item 3 in this explanation of items 0 to 2"):
+            ask(3)
+        with pytest.raises(ValueError, match="there is no class 'Cat'; there is 'Amphibian', 'Bi"):
+            ask(0, "Cat")
+    with pytest.raises(ValueError, match="there is no class"):
+        explanation.of_class("Cat")
+    with pytest.raises(ValueError, match="there is no class"):
+        zoo().explain().for_class("Cat")
+    with pytest.raises(ValueError, match="theta is of items"):
+        zoo().explain(theta=[[0.1]])

@@ -1,0 +1,20 @@
+"""The report of the Zoo."""
+
+import numpy as np
+import pytest
+
+from stc import SparseTensorClassifier, load_zoo
+from stc.report import Report, report
+
+
+@pytest.fixture(scope="module")
+def zoo():
+    X, y = load_zoo()
+    train = np.arange(len(X)) % 3 != 0
+    model = SparseTensorClassifier().fit(X.filter(train), y.filter(train))
+    return model, X.filter(~train), y.filter(~train)
+
+
+@pytest.fixture(scope="module")
+def zoo_page(zoo) -> Report:
+    return report(*zoo, title="Zoo & co")

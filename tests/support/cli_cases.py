@@ -1,0 +1,28 @@
+"""The Zoo as a file, read and written in every format."""
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import stc
+from stc import SparseTensorClassifier
+
+ZOO = pl.read_csv(Path(stc.__file__).parent / "data" / "zoo.csv")
+ROLES = ["--target", "class_type", "--ignore", "animal_name"]
+
+
+def items() -> pl.DataFrame:
+    return ZOO.drop("animal_name", "class_type")
+
+
+def given(monkeypatch, data: bytes) -> None:
+    """Put data into the standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def same(one: SparseTensorClassifier, other: SparseTensorClassifier) -> None:
+    assert one.corpus_.equals(other.corpus_)
+    assert np.array_equal(one.predict_proba(items()), other.predict_proba(items()))

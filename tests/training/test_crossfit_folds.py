@@ -1,0 +1,63 @@
+"""Items are judged by those learnt from but their fold, in pieces of any size."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from stc.crossfit import CrossFit, folds_of
+from support.tuning_cases import HYPERS, counted, counts, rng_of
+
+
+def crossfit(seed: int, same: bool) -> tuple[CrossFit, sp.csr_array, np.ndarray, np.ndarray]:
+    """Items of which some are learnt from, in folds; their counts, classes and weights."""
+    matrix = counts(50, seed)
+    if same:
+        matrix.data[:] = 1.0
+    y = rng_of(seed).integers(0, 3, 50)
+    weight = rng_of(seed).random(50) + 0.1
+    learning = rng_of(seed).random(50) < 0.7
+    fold = np.where(learning, rng_of(seed).integers(0, 4, 50), 0)
+    return CrossFit.among(matrix, np.eye(3)[y], weight, learning, fold), matrix, y, weight
+
+
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_items_are_judged_by_those_learnt_from_but_their_fold(seed: int, same: bool) -> None:
+    cross, matrix, y, weight = crossfit(seed, same)
+    learning = cross.counted
+    assert learning is not None
+    expected = counted(matrix, y, weight, learning, ~learning)
+    for P, Q in zip(cross.judged(HYPERS), expected, strict=True):
+        assert_allclose(P, Q, rtol=0, atol=1e-10)
+    everything = cross.probabilities(HYPERS)
+    for fold in range(4):
+        own = learning & (cross.fold == fold)
+        others = counted(matrix, y, weight, learning & (cross.fold != fold), own)
+        for P, Q in zip(everything, others, strict=True):
+            assert_allclose(P[own], Q, rtol=0, atol=1e-9)
+    for P, Q in zip(everything, expected, strict=True):
+        assert_allclose(P[~learning], Q, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("constant", ["_CELLS", "_AT_A_TIME"])
+def test_work_in_small_pieces_is_the_same_work(
+    constant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = crossfit(0, False)[0].probabilities(HYPERS)
+    monkeypatch.setattr(f"stc.crossfit.{constant}", 40)
+    pieces = crossfit(0, False)[0].probabilities(HYPERS)
+    for P, Q in zip(whole, pieces, strict=True):
+        assert_allclose(P, Q, rtol=0, atol=1e-12)
+
+
+def test_folds_share_every_class() -> None:
+    classes = rng_of(0).choice(5, 103, p=[0.5, 0.2, 0.2, 0.08, 0.02])
+    fold = folds_of(classes, 7, np.random.RandomState(0))
+    assert set(fold) == set(range(7))
+    for own in [*(fold[classes == c] for c in range(5)), fold]:
+        sizes = np.bincount(own, minlength=7)
+        assert sizes.max() - sizes.min() <= 1
+    again = folds_of(classes, 7, np.random.RandomState(0))
+    assert_array_equal(fold, again)
+    assert (fold != folds_of(classes, 7, np.random.RandomState(1))).any()
