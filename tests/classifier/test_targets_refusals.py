@@ -217,14 +217,15 @@ def test_an_item_that_lacks_one_of_two_targets(items: list[int]) -> None:
     records = DATA.to_dicts()
     for n in items:
         del records[n]["count"]
-    with pytest.raises(ValueError, match="count") as caught:
+    with pytest.raises(
+        ValueError, match=rf"^item {items[0]} has no 'count', which is to be the target"
+    ):
         SparseTensorClassifier(targets=["kind", "count"]).fit(records)
-    assert re.search(rf"\b{items[0]}\b", str(caught.value))
 
 
 @pytest.mark.parametrize("targets", [3, 1.5])
 def test_names_that_are_none(targets: Any) -> None:
-    with pytest.raises(ValueError, match="targets"):
+    with pytest.raises(ValueError, match="The 'targets' parameter of"):
         SparseTensorClassifier(targets=targets).fit(DATA)
 
 

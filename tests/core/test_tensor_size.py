@@ -41,7 +41,9 @@ def test_one_tuple_too_many_is_refused_and_nothing_changes(act: str, policy: Any
     model = build(dimensions="each", policy=policy).fit(SMALL, [*"ABA"])
     before = snapshot(model, SMALL)
     model.set_params(max_tuples=17)
-    with pytest.raises(ValueError, match=r"\b18\b"):
+    with pytest.raises(
+        ValueError, match=r"would have 18 tuples for 3 items, more than max_tuples=17"
+    ):
         getattr(model, act)(SMALL, [*"ABA"])
     assert snapshot(model, SMALL) == before
 
@@ -50,7 +52,7 @@ def test_each_set_of_the_policy_counts_for_itself() -> None:
     X = many(3, 2, 3, 4)
     model = build(dimensions="each", policy=[["d0", "d1"], ["d1", "d2"], ["d2"]], max_tuples=36)
     assert len(model.fit(X, [*"ABA"]).corpus_) == 2 * (6 + 12 + 4)
-    with pytest.raises(ValueError, match=r"\b36\b"):
+    with pytest.raises(ValueError, match=r"'d1', 'd2' would have 36 tuples for 3 items"):
         model.set_params(max_tuples=35).fit(X, [*"ABA"])
 
 
@@ -66,7 +68,7 @@ def test_in_prediction_the_limit_is_of_one_item() -> None:
     assert model.set_params(max_tuples=6).predict_proba(SMALL).tolist() == expected
     model.set_params(max_tuples=5)
     for ask in (model.predict, model.predict_proba, model.policy_used, model.explain):
-        with pytest.raises(ValueError, match=r"\b6\b"):
+        with pytest.raises(ValueError, match=r"item 0 would have 6 tuples"):
             ask(SMALL)
     assert model.predict_proba(many(1, 1, 3)).shape == (1, 2)
 

@@ -252,7 +252,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     model = SparseTensorClassifier().fit([["a"]], ["x"])
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
         model.save(tmp_path / "nowhere" / "model.parquet")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"model\.parquet"):
         load(tmp_path / "model.parquet")
 
 

@@ -173,7 +173,7 @@ def test_what_makes_no_sense_is_refused_by_name(name: str, value: Any) -> None:
     params = {"phases": None, "scoring": lambda *_: seen.append(1) or 0.0, name: value}
     model = SparseTensorClassifierCV(**params)
     items = [" ".join(row) for row in X] if name == "ngrams" else X
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises(ValueError, match=rf"^(The '{name}' parameter|{name}[:=])"):
         model.fit(items, y)
     assert not seen  # before anything is tried
     assert not hasattr(model, "best_estimator_")

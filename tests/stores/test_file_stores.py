@@ -105,7 +105,7 @@ def test_not_a_database(url):
 def test_a_file_of_the_other_kind(tmp_path):
     kept(f"sqlite:///{tmp_path}/zoo")
     store = open_store(f"duckdb:///{tmp_path}/zoo")
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match=rf"^The store duckdb:///{tmp_path}/zoo cannot "):
         learnt(store)
     store.close()
     unharmed(f"sqlite:///{tmp_path}/zoo")

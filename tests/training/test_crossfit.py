@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stc.formulas import log_weights, with_data
-from support.oracle import Hyper
-from support.phase_cases import FEW, MODEST, cross_fit, equal_or_not, model, ours, places
-from support.strategies import Data, hypers, tables
+from support.oracle import Hyper, learn
+from support.phase_cases import FEW, MODEST, cross_fit, entries_of, equal_or_not, model, ours
+from support.phase_oracle import tuples, with_conjunctions
+from support.strategies import Data, hypers, soft, tables
 
 # Single values, of which some are missing, are laid out in another way than several.
 FOLDED = st.one_of(
@@ -63,20 +63,29 @@ def test_cross_fitted_corpora_and_weights_are_those_without_the_fold(
     fold = np.array(draws.draw(st.lists(st.integers(0, 2), min_size=len(data), max_size=len(data))))
     fitted = model(**options).fit(data.records, data.y, sample_weight=data.weights)
     cross = cross_fit(fitted, data.records, data.y, data.weights, fold.tolist())
-    learnt = fitted._learnt.model
-    batch = fitted._intake().batch(data.records, data.y, data.weights, learnt)
+    bags = laid_out(data, options)
+    entries = entries_of(fitted)
     weights = cross.weights(ours(hyper))
     for number in range(fold.max() + 1):
-        own = fold == number
-        parts = batch.observed.select(own), batch.target.column.select(own)
-        left = learnt.without(*parts, batch.sample_weight[own]) if own.any() else learnt
-        mass = left.corpora[learnt.policy[0]].mass
-        expected = mass.toarray()[places(cross.mass)]
+        rest = [n for n in range(len(data)) if fold[n] != number]
+        kept = data.take(rest)
+        truth = learn([bags[n] for n in rest], soft(kept.y), kept.weights)
+        expected = np.array([float(truth.corpus.get(entry, 0)) for entry in entries])
         np.testing.assert_allclose(cross.corpora[number], expected, rtol=1e-9, atol=1e-12)
         assert ((cross.corpora[number] > 0) == (expected > 0)).all()
-        log_W = log_weights(mass, hyper.power, hyper.balance, hyper.entropy)
-        W = with_data(log_W, np.exp(log_W.data)).toarray()[places(cross.mass)]
+        exact = truth.weights(hyper) if truth.corpus else {}
+        W = np.array([float(exact.get(entry, 0)) for entry in entries])
         np.testing.assert_allclose(proportional(weights[number], W), W, rtol=1e-6)
+
+
+def laid_out(data: Data, options: Any) -> list[Any]:
+    """The items as the first set of the policy has them, by plain loops."""
+    bags = data.bags(data.records)
+    if options.get("dimensions") == "each":
+        names = list(data.kinds)
+        parts = [[{j: w for j, w in own.items() if j[0] == name} for name in names] for own in bags]
+        return [tuples(own) if len(names) > 1 else own[0] for own in parts]
+    return [with_conjunctions(own, options.get("interactions", 1)) for own in bags]
 
 
 @pytest.mark.parametrize("missing", ["ignore", "category"])

@@ -26,7 +26,7 @@ from support.phase_cases import (
     phases_of,
     sharpness_of,
 )
-from support.phase_oracle import Interference
+from support.phase_oracle import Interference, penalty
 from support.strategies import soft
 
 
@@ -172,7 +172,9 @@ def test_of_all_descents_with_all_items_the_deepest_counts(
 
     def watched(descent: Descent, *arguments: Any, **options: Any) -> Point:
         point = run(descent, *arguments, **options)
-        depth = descent.penalised(descent.waves, point)[0]
+        slope = descent.waves.slope(point.angles, point.sharpness)
+        bent = penalty(point.angles.tolist(), point.sharpness, descent.penalty)
+        depth = slope.loss + bent.value
         found.append((-descent.waves.weight.sum(), depth, point.angles.tolist(), point.sharpness))
         return point
 

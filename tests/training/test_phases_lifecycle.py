@@ -232,6 +232,6 @@ def test_phases_need_a_fitted_model() -> None:
 def test_a_failing_fit_leaves_the_phases_that_were_learnt(twins: SparseTensorClassifier) -> None:
     fitted = copied(twins)
     before = phases_of(fitted)
-    with pytest.raises(ValueError, match="'folds'"):
+    with pytest.raises(ValueError, match="The 'folds' parameter of PhaseLearner"):
         fitted.set_params(phases=PhaseLearner(folds=1)).fit(ROWS, LABELS_OF)
     assert phases_of(fitted) == before
