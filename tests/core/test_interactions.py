@@ -207,7 +207,7 @@ def test_the_angle_of_a_conjunction_is_the_sum_of_its_parts(hyper: Hyper) -> Non
 def test_single_values_chosen_and_turned(
     monkeypatch: pytest.MonkeyPatch, most: int | None, block: int
 ) -> None:
-    monkeypatch.setattr("stc.policy._BLOCK_TUPLES", block)
+    monkeypatch.setattr("stc._core.cascade._BLOCK_TUPLES", block)
     generator = np.random.default_rng(7)
     names = ["b", "a", "c"]
     rows = generator.choice(["u", "v", None], (24, 3)).tolist()

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stc import SparseTensorClassifier
-from stc.conjunctions import Interactions
-from stc.observations import Observations
+from stc._core.interactions import Interactions
+from stc._core.observations import Observations
 from support.interaction_cases import (
     FEWER,
     PAIRED,
@@ -48,7 +48,7 @@ def test_small_blocks_give_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> 
     for model in (whole, chosen):
         before = answers(model)
         for size in (1, 7, 40):
-            monkeypatch.setattr("stc.policy._BLOCK_TUPLES", size)
+            monkeypatch.setattr("stc._core.cascade._BLOCK_TUPLES", size)
             for old, new in zip(before, answers(model), strict=True):
                 if isinstance(old, pl.DataFrame):
                     assert old.drop("contribution", "share").equals(
@@ -71,7 +71,7 @@ def test_blocks_hold_a_bounded_number_of_conjunctions(monkeypatch: pytest.Monkey
         return applied(self, observed)
 
     monkeypatch.setattr(Interactions, "applied", watched)
-    monkeypatch.setattr("stc.policy._BLOCK_TUPLES", 21)
+    monkeypatch.setattr("stc._core.cascade._BLOCK_TUPLES", 21)
     for method in (model.predict_proba, model.predict, model.coverage):
         held.clear()
         method(X)
@@ -143,7 +143,7 @@ def test_only_the_conjunctions_chosen_are_counted() -> None:
 
 
 def test_tuples_that_need_renumbering(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stc.product.LARGEST_KEY", 12)
+    monkeypatch.setattr("stc._core.product.LARGEST_KEY", 12)
     generator = np.random.default_rng(3)
     X = [
         {a: generator.choice(list("uvwx"), generator.integers(1, 3)).tolist() for a in "abcd"}

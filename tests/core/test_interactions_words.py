@@ -88,7 +88,7 @@ def test_many_words_in_a_row() -> None:
 
 
 def test_rows_of_words_that_need_renumbering(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stc.product.LARGEST_KEY", 20)
+    monkeypatch.setattr("stc._core.product.LARGEST_KEY", 20)
     tokens = [["to", "be", "or", "not", "to", "be"], ["or", "to", "be"]]
     model = SparseTensorClassifier(ngrams=4).fit([" ".join(own) for own in tokens], ["p", "q"])
     assert_learnt(model, learn([rows_of_words(own, 4) for own in tokens], soft(["p", "q"])))

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from stc import SparseTensorClassifier, SparseTensorClassifierCV
-from stc.conjunctions import Interactions
-from stc.encode import encode
-from stc.layout import Layout
+from stc._core.interactions import Interactions
+from stc._core.matrix import Layout
+from stc._input import encode
 from support.tuning_cases import at, bags, hard, records, rng_of, soft, table
 
 

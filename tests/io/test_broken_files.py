@@ -18,9 +18,9 @@ import pytest
 
 import stc
 from stc import ModelFileError, SparseTensorClassifier, load
-from stc.archiving import FORMAT
-from stc.files import inspection
-from stc.plain import from_plain
+from stc.io import inspection
+from stc.io.archiving import FORMAT
+from stc.io.plain import from_plain
 from support import broken_files
 from support.file_cases import assert_exact
 

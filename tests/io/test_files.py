@@ -20,8 +20,8 @@ from scipy import sparse
 
 import stc
 from stc import SparseTensorClassifier, load
-from stc.archiving import FORMAT
-from stc.files import columns, exclusively
+from stc.io import columns, exclusively
+from stc.io.archiving import FORMAT
 from support import golden_files
 from support.conformance import SETTINGS
 from support.file_cases import assert_exact
@@ -60,7 +60,7 @@ def test_the_order_of_features_comes_back(path: Path) -> None:
     weight = np.random.default_rng(0).random(len(X))
     policy = [["c", "b"], ["a"], ["b"]]
     model = SparseTensorClassifier(dimensions="each", policy=policy).fit(X, y, weight)
-    assert columns.order_of(model._learnt.model) is not None
+    assert columns.order_of(model.fitted_.model) is not None
     model.save(path)
     assert_exact(model, load(path), X)
 
@@ -131,7 +131,7 @@ def test_labels_that_look_alike_are_told_apart(path: Path) -> None:
 
 def test_many_entries_are_cut_into_groups(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "_ROWS", 7)
-    monkeypatch.setattr("stc.files.MOST_ROWS", 14)
+    monkeypatch.setattr("stc.io.MOST_ROWS", 14)
     X, y = stc.load_zoo()
     model = SparseTensorClassifier().fit(X, y)
     model.save(path)
@@ -206,7 +206,7 @@ def test_every_version_reads_a_golden_file(file: Path) -> None:
     for found, wanted in zip(golden_files.answers(model, items), told, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=0)
     assert model.classes_ is not None
-    assert model._learnt.batches == fresh._learnt.batches
+    assert model.fitted_.state.batches == fresh.fitted_.state.batches
 
 
 # --- for others to read ---------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_what_goes_wrong_leaves_the_old_file(path: Path, monkeypatch: pytest.Mon
     model = SparseTensorClassifier().fit([["a"]], ["x"])
     model.save(path)
     before = path.read_bytes()
-    monkeypatch.setattr("stc.files._seal", lambda part: 1 / 0)
+    monkeypatch.setattr("stc.io._seal", lambda part: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         model.partial_fit([["b"]], ["y"]).save(path)
     assert path.read_bytes() == before

@@ -137,4 +137,4 @@ def test_knots_come_from_all_items() -> None:
 def whole_knots(X: pl.DataFrame) -> list[float]:
     """The knots that a model of all these items has."""
     fitted = SparseTensorClassifier(continuous=["n"]).fit(X, ["any"] * len(X))
-    return list(fitted._learnt.model.scales["n"].knots)
+    return list(fitted.fitted_.model.scales["n"].knots)

@@ -9,9 +9,9 @@ import pytest
 from sklearn.base import clone
 
 from stc import PhaseLearner, SparseTensorClassifierCV, tuning
-from stc.conjunctions import Interactions
-from stc.encode import encode
-from stc.layout import Layout
+from stc._core.interactions import Interactions
+from stc._core.matrix import Layout
+from stc._input import encode
 from support.tuning_cases import (
     FEW,
     INF,

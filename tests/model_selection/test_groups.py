@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from stc import SparseTensorClassifierCV, load_zoo
-from stc.splits import Items, enough, groups_of, splits_of
+from stc._training.folds import Items, enough, groups_of, splits_of
 from support.tuning_cases import FEW, ONE, QUICK, rng_of, scores_of, table
 
 GROUPS: dict[str, Callable[[list[int]], Any]] = {

@@ -14,12 +14,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from stc import SparseTensorClassifier
-from stc.model import Model
+from stc._core.model import Model
+from stc._core.tables import corpus_table
 from stc.sources.dask import DaskFiles, DaskSource
 from stc.sources.pieces import Piece, shared_out
 from stc.sources.protocol import BATCH
 from stc.sources.spark import SparkFiles, SparkSource, sum_of
-from stc.tables import corpus_table
 
 pytestmark = [
     # PySpark 4.3 says so whenever it finds pandas 3, whether or not it is used.
@@ -44,7 +44,7 @@ class Learn:
             assert frame.columns == list(self.columns)
             assert 0 < frame.height <= BATCH
             model.partial_fit(frame.drop("class"), frame["class"])
-        return model._learnt.model if hasattr(model, "_learnt") else None
+        return model.fitted_.model if hasattr(model, "fitted_") else None
 
 
 class Answer:
@@ -305,7 +305,7 @@ class Mixed(Learn):
     @staticmethod
     def _model(frame: pl.DataFrame) -> Model:
         y = frame["class"] if frame["x"][0] == "a" else pl.Series([1] * frame.height)
-        return SparseTensorClassifier().fit(frame.select("x"), y)._learnt.model
+        return SparseTensorClassifier().fit(frame.select("x"), y).fitted_.model
 
 
 @pytest.mark.parametrize("kind", ["dask", *FILES])
@@ -389,7 +389,7 @@ def test_dask_cells_of_pandas(dask_client: Any) -> None:
         source = DaskSource(dd.from_pandas(frame, npartitions=2))
         task = Learn(frame.columns)
         model = SparseTensorClassifier().fit(frame.drop(columns="class"), frame["class"])
-        assert_same_model(source.learn(task), model._learnt.model)
+        assert_same_model(source.learn(task), model.fitted_.model)
         types = source.head(["lists", "set"], 3).dtypes
     assert types == [pl.List(pl.String), pl.Object]
 

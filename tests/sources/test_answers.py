@@ -10,6 +10,7 @@ import pytest
 
 import stc
 from stc import SparseTensorClassifier
+from stc.sources import prediction
 from support.conformance import assert_same
 from support.edge_cases import FRAME, IN_MEMORY, ITEMS, plain
 
@@ -39,7 +40,7 @@ def test_a_file_is_replaced_by_its_answers_only_at_the_end(
         return pl.DataFrame({"prediction": predictor.predict(items)})
 
     with monkeypatch.context() as patched:
-        patched.setattr("stc.streams.predictions", failing)
+        patched.setitem(prediction.ANSWERS, "predict", failing)
         with pytest.raises(ValueError, match="in the middle"):
             model.predict(path, to=path)
     assert pl.read_parquet(path).columns == ["a", "b", "class"]

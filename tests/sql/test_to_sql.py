@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 
 from stc import SparseTensorClassifier, load_zoo
-from stc.export import tree
+from stc.sql import tree
 from support.databases import DuckDB, SQLite
 from support.export_cases import CASES, Database, check, close, typed_columns
 

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 import stc
-from stc.files.inspection import inspected
+from stc.io.inspection import inspected
 
 DIGEST = "stc.digest"
 HUGE = [2**31 - 1, 2**40, 2**62, 2**63, 10**30, -1, -(2**40), 1e308, 0, 0.5]

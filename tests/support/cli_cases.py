@@ -10,7 +10,7 @@ import polars as pl
 import stc
 from stc import SparseTensorClassifier
 
-ZOO = pl.read_csv(Path(stc.__file__).parent / "data" / "zoo.csv")
+ZOO = pl.read_csv(Path(stc.__file__).parent / "datasets" / "zoo.csv")
 ROLES = ["--target", "class_type", "--ignore", "animal_name"]
 
 

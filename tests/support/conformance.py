@@ -153,11 +153,11 @@ def assert_same_model(one: SparseTensorClassifier, other: SparseTensorClassifier
     assert_same(one.predict(X), other.predict(X))
     assert_same(one.coverage(X), other.coverage(X))
     assert one.policy_ == other.policy_
-    if one._learnt.model.form.multilabel:
+    if one.fitted_.model.form.multilabel:
         assert_same(one.label_threshold_, other.label_threshold_)
     assert one.sharpness_ == pytest.approx(other.sharpness_, abs=EXACT)
     phases = [
-        [p and p.angles.sum() for p in (m._learnt.model.phases.values())] for m in (one, other)
+        [p and p.angles.sum() for p in (m.fitted_.model.phases.values())] for m in (one, other)
     ]
     assert phases[0] == pytest.approx(phases[1], abs=1e-7)
 

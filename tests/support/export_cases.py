@@ -10,7 +10,7 @@ import polars as pl
 from scipy import sparse
 
 from stc import PhaseLearner, SparseTensorClassifier, load_zoo
-from stc.vocabulary import feature_name
+from stc._core.vocabulary import feature_name
 
 Rows = list[tuple[Any, ...]]
 
@@ -32,7 +32,7 @@ class Database(Protocol):
 
 def features_of(model: SparseTensorClassifier, X: Any) -> pl.DataFrame:
     """The items as rows (item, feature, weight), an empty item as one without a feature."""
-    observed = model._intake().observe(X, model._learnt.model)
+    observed = model.fitted_.observe(X)
     rows: Rows = [(item, None, None) for item in range(observed.n_items)]
     for column in observed.columns:
         items, codes, weights = column.entries()
@@ -53,7 +53,7 @@ def expected(model: SparseTensorClassifier, X: Any) -> dict[tuple[str | None, An
     proba, classes = model.predict_proba(X), model.classes_
     if not isinstance(proba, list):
         return {(None, label): proba[:, k] for k, label in enumerate(classes.tolist())}
-    names = model._learnt.model.form.target_names
+    names = model.fitted_.model.form.target_names
     return {
         (name, label): own[:, k]
         for name, own, labels in zip(names, proba, classes, strict=True)
@@ -95,7 +95,7 @@ def check_wide(answer: pl.DataFrame, truth: Mapping[Any, np.ndarray]) -> None:
 def check_predicted(answer: pl.DataFrame, model: SparseTensorClassifier, X: Any) -> None:
     """The predicted labels, but of items with two classes as probable: rounding decides there."""
     answer = answer.sort("item")
-    form, said = model._learnt.model.form, model.predict(X)
+    form, said = model.fitted_.model.form, model.predict(X)
     joint = model.predict_joint(X)["probability"].to_numpy().reshape(answer.height, -1)
     highest = np.sort(joint, axis=1)[:, ::-1]
     clear = np.ones(len(joint), dtype=bool)

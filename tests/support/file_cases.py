@@ -30,7 +30,7 @@ def assert_exact(one: SparseTensorClassifier, other: SparseTensorClassifier, X: 
     assert one.policy_ == other.policy_
     assert one.get_params().keys() == other.get_params().keys()
     assert one.get_feature_names_out().tolist() == other.get_feature_names_out().tolist()
-    mine, theirs = one._learnt, other._learnt
+    mine, theirs = one.fitted_.state, other.fitted_.state
     assert mine.batches == theirs.batches
     assert mine.roles == theirs.roles
     assert mine.model.form == theirs.model.form

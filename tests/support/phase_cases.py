@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from stc import PhaseLearner, SparseTensorClassifier
-from stc.crossfit import CrossFit
-from stc.policy import Hyper as Settings
+from stc._core.cascade import Hyper as Settings
+from stc._training.crossfit import CrossFit
 from support.oracle import Bag, Hyper, Oracle
 from support.phase_oracle import Angles, Bounds, Interference, parts_of
 from support.strategies import PROFILE
@@ -98,15 +98,15 @@ def cross_fit(
     fitted: SparseTensorClassifier, X: Any, y: Any, weights: Any, fold: Sequence[int]
 ) -> CrossFit:
     """Items laid out for the first set of the model's policy."""
-    learnt = fitted._learnt.model
-    batch = fitted._intake().batch(X, y, weights, learnt)
+    learnt = fitted.fitted_.model
+    batch = fitted.fitted_.reader.batch(X, y, weights, learnt)
     parts = batch.observed, batch.target.column, batch.sample_weight
     return CrossFit.of(learnt, learnt.policy[0], *parts, np.asarray(fold))
 
 
 def entries_of(fitted: SparseTensorClassifier) -> list[tuple[Any, Any]]:
     """The feature and the class of each entry, as the oracle names them."""
-    learnt = fitted._learnt.model
+    learnt = fitted.fitted_.model
     subset = learnt.policy[0]
     mass = learnt.corpora[subset].mass
     rows = np.repeat(np.arange(mass.shape[0]), np.diff(mass.indptr))
@@ -135,7 +135,7 @@ QUICK = PhaseLearner(penalties=(1.0,), max_iter=5, folds=3, validation=1)
 
 def phases_of(fitted: SparseTensorClassifier) -> dict[Any, float]:
     """The angle of each entry of each set: {(dimensions, feature, class): radians}."""
-    learnt = fitted._learnt.model
+    learnt = fitted.fitted_.model
     found = {}
     for subset, phases in learnt.phases.items():
         mass = learnt.corpora[subset].mass
@@ -151,7 +151,7 @@ def phases_of(fitted: SparseTensorClassifier) -> dict[Any, float]:
 
 
 def sharpness_of(fitted: SparseTensorClassifier) -> list[float]:
-    return [phases.sharpness for phases in fitted._learnt.model.phases.values()]
+    return [phases.sharpness for phases in fitted.fitted_.model.phases.values()]
 
 
 def copied(fitted: SparseTensorClassifier) -> SparseTensorClassifier:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from stc.archive import ENTRIES, Archive
+from stc.io.archive import ENTRIES, Archive
 from stc.stores import Store, Writing, open_store
 from support import store_stress
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.model_selection import GridSearchCV
 
 from stc import SparseTensorClassifier, SparseTensorClassifierCV
-from stc.policy import Hyper
+from stc._core.cascade import Hyper
 
 INF = math.inf
 # Plain, one hyper-parameter each, no conjunctions: the quickest there is.

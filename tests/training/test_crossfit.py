@@ -112,7 +112,7 @@ def proportional(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 def test_items_that_were_not_learnt_leave_the_corpus_as_it_is() -> None:
     X, y = [["u", "v"], ["u", "w"], ["t", "v"]], ["A", "B", "B"]
     fitted = model().fit(X, y)
-    mass = fitted._learnt.model.corpora[0,].mass.data
+    mass = fitted.fitted_.model.corpora[0,].mass.data
     others = [["u", "v"]] * 4 + [["t", "new"]] * 2
     cross = cross_fit(fitted, others, ["A", "A", "A", "A", "B", "B"], None, [0, 1, 0, 1, 0, 1])
     np.testing.assert_array_equal(cross.corpora, [mass, mass])

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from stc.crossfit import CrossFit, folds_of
+from stc._training.crossfit import CrossFit, folds_of
 from support.tuning_cases import HYPERS, counted, counts, rng_of
 
 
@@ -45,7 +45,7 @@ def test_work_in_small_pieces_is_the_same_work(
     constant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = crossfit(0, False)[0].probabilities(HYPERS)
-    monkeypatch.setattr(f"stc.crossfit.{constant}", 40)
+    monkeypatch.setattr(f"stc._training.crossfit.{constant}", 40)
     pieces = crossfit(0, False)[0].probabilities(HYPERS)
     for P, Q in zip(whole, pieces, strict=True):
         assert_allclose(P, Q, rtol=0, atol=1e-12)

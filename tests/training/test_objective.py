@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stc.crossfit import CrossFit
-from stc.phases import Descent, Point
-from stc.waves import Waves
+from stc._training.crossfit import CrossFit
+from stc._training.objective import Waves
+from stc._training.phases import Descent, Point
 from support.oracle import Hyper, learn
 from support.phase_cases import by_class, cross_fit, model, ours
 from support.phase_oracle import Loss, cross_entropy, penalty, with_conjunctions

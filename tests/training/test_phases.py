@@ -11,8 +11,8 @@ from scipy import optimize, sparse
 from sklearn.base import clone
 
 from stc import PhaseLearner, SparseTensorClassifier
-from stc.phases import Descent, Point
-from stc.waves import Judgement, Waves
+from stc._training.objective import Judgement, Waves
+from stc._training.phases import Descent, Point
 from support.oracle import Hyper, learn
 from support.phase_cases import (
     PLAIN,

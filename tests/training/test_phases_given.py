@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from stc import SparseTensorClassifier
-from stc.corpus import Phases
+from stc._core.corpus import Phases
 from support.oracle import Bag, Hyper, Oracle, learn
 from support.phase_cases import (
     ANGLES,
@@ -377,7 +377,7 @@ def turn_entries(
     fitted: SparseTensorClassifier, parts: Sequence[str], truth: Oracle, phi: Angles
 ) -> None:
     """Give the entries of one set of dimensions their phases, as if they had been learnt."""
-    learnt = fitted._learnt
+    learnt = fitted.fitted_.state
     dimensions = learnt.model.dimensions
     subset = tuple(sorted(dimensions.numbers(parts, "the test")))
     corpus = learnt.model.corpora[subset]

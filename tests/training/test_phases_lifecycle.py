@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from stc import PhaseLearner, SparseTensorClassifier
-from stc.corpus import Phases
+from stc._core.corpus import Phases
 from support.phase_cases import (
     LABELS_OF,
     PLAIN,
@@ -74,7 +74,7 @@ def test_unlearning_keeps_the_phases_that_are_left() -> None:
 
 def turn_all(fitted: SparseTensorClassifier, start: float, sharpness: float) -> dict[Any, float]:
     """Give each entry of each set an angle of its own, as if it had been learnt."""
-    learnt = fitted._learnt
+    learnt = fitted.fitted_.state
     corpora = dict(learnt.model.corpora)
     for subset, corpus in corpora.items():
         if subset:
