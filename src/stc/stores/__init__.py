@@ -1,4 +1,4 @@
-"""Where models live when not in memory: DuckDB, SQLite, PostgreSQL."""
+"""Stores: databases that hold models by name (SQLite, DuckDB, PostgreSQL)."""
 
 from __future__ import annotations
 
@@ -7,28 +7,32 @@ from collections.abc import Callable
 from threading import Lock
 
 from stc._utils.optional import optional
-from stc.exceptions import StoreError
-from stc.stores.address import file_of, scheme_of, shown_url
-from stc.stores.kept import KeptStore
+from stc.exceptions import ParameterError, StoreError
+from stc.stores.base import DatabaseStore
 from stc.stores.protocol import Store, Writing
+from stc.stores.url import file_path, shown_url, url_scheme
 
 __all__ = ["Store", "StoreError", "Writing", "open_store", "shown_url"]
 
-# One store an address and process: DuckDB gives a file to one connection only.
-_opened: dict[tuple[str, str, int], KeptStore] = {}
-_opening = Lock()
-# A child must not wait for a thread that only its parent has.
-os.register_at_fork(after_in_child=lambda: globals().update(_opening=Lock()))
+# One store per URL and process: DuckDB allows only one connection to a file.
+_open_stores: dict[tuple[str, str, int], DatabaseStore] = {}
+_open_lock = Lock()
+# A forked child must not wait for a lock held by a thread of its parent.
+os.register_at_fork(after_in_child=lambda: globals().update(_open_lock=Lock()))
 
 
 def open_store(url: str) -> Store:
-    """Open a store of models, or the same once more; what is not there is made when written to.
+    """Open a store of models.
+
+    The same URL gives the same store until it is closed. A missing database file is created by
+    the first write.
 
     Parameters
     ----------
     url
-        `duckdb:///zoo.duckdb` or `sqlite:///zoo.db` for a file (four slashes for a full path, and
-        `:memory:` for none), `postgresql://user:password@host:port/database` for a server.
+        `duckdb:///zoo.duckdb` or `sqlite:///zoo.db` for a file (four slashes for an absolute path,
+        `:memory:` for a database in memory), `postgresql://user:password@host:port/database` for
+        a server.
 
     Returns
     -------
@@ -37,10 +41,10 @@ def open_store(url: str) -> Store:
 
     Raises
     ------
-    ValueError
-        If the address is of another kind.
+    ParameterError
+        If the URL is not that of a supported database.
     ImportError
-        If the package that it needs is not installed.
+        If a package that the database needs is not installed.
 
     Examples
     --------
@@ -50,39 +54,34 @@ def open_store(url: str) -> Store:
     []
     >>> store.close()
     """
-    make = _KINDS.get(scheme_of(url))
-    if make is None:
-        known = ", ".join(f"{kind}://" for kind in _KINDS)
-        raise ValueError(f"store={shown_url(url)!r} is of no known kind: write one of {known}")
-    # A relative path means another file once the working folder is another.
-    file = "" if scheme_of(url) == "postgresql" else file_of(url)
-    place = (url, file, os.getpid())
-    with _opening:
-        if place not in _opened:
-            _opened[place] = make(url, lambda: _opened.pop(place, None))
-        return _opened[place]
+    # A relative path is another file once the working directory changes.
+    file = file_path(url) if url_scheme(url) in ("duckdb", "sqlite") else ""
+    key = (url, file, os.getpid())
+    with _open_lock:
+        if key not in _open_stores:
+            _open_stores[key] = _new_store(url, lambda: _open_stores.pop(key, None))
+        return _open_stores[key]
 
 
-def _duckdb(url: str, closed: Callable[[], object]) -> KeptStore:
-    optional("duckdb", "duckdb", "A DuckDB store")
-    from stc.stores.duckdb import DuckdbStore
+def _new_store(url: str, on_close: Callable[[], object]) -> DatabaseStore:
+    match url_scheme(url):
+        case "duckdb":
+            optional("duckdb", "duckdb", "A DuckDB store")
+            from stc.stores.duckdb import DuckdbStore
 
-    return DuckdbStore(url, closed)
+            return DuckdbStore(url, on_close)
+        case "sqlite":
+            optional("sqlalchemy", "sqlite", "A SQLite store")
+            from stc.stores.sqlite import SqliteStore
 
+            return SqliteStore(url, on_close)
+        case "postgresql":
+            optional("sqlalchemy", "postgresql", "A PostgreSQL store")
+            optional("psycopg", "postgresql", "A PostgreSQL store")
+            from stc.stores.postgresql import PostgresqlStore
 
-def _sqlite(url: str, closed: Callable[[], object]) -> KeptStore:
-    optional("sqlalchemy", "sqlite", "A SQLite store")
-    from stc.stores.sqlite import SqliteStore
-
-    return SqliteStore(url, closed)
-
-
-def _postgresql(url: str, closed: Callable[[], object]) -> KeptStore:
-    optional("sqlalchemy", "postgresql", "A PostgreSQL store")
-    optional("psycopg", "postgresql", "A PostgreSQL store")
-    from stc.stores.postgresql import PostgresqlStore
-
-    return PostgresqlStore(url, closed)
-
-
-_KINDS = {"duckdb": _duckdb, "sqlite": _sqlite, "postgresql": _postgresql}
+            return PostgresqlStore(url, on_close)
+    raise ParameterError(
+        f"store={shown_url(url)!r} is not the URL of a supported database",
+        hint="it starts with duckdb://, sqlite:// or postgresql://",
+    )

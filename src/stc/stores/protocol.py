@@ -1,4 +1,4 @@
-"""What a store can do: keep models by name, change them in transactions, give them back whole."""
+"""The protocol of stores and of the transactions that change their models."""
 
 from __future__ import annotations
 
@@ -13,79 +13,80 @@ T = TypeVar("T")
 
 
 class Writing(Protocol):
-    """One transaction on one model. No other writer of the same model overlaps it.
+    """A transaction that changes one model.
 
-    All of it is committed when the work ends, or nothing if it raises.
+    Transactions of the same model do not overlap. All changes are committed when the work ends;
+    none are if it raises an error.
     """
 
     @property
     def version(self) -> int | None:
-        """The version that the transaction found; None if the store has no such name."""
+        """Version of the model when the transaction began; None if there is no such name."""
 
     @property
     def next_version(self) -> int:
-        """The version that the model will have once this is committed."""
+        """Version of the model once the transaction is committed."""
 
     @property
     def header(self) -> dict[str, Any] | None:
-        """The model's header; None if there is no model, or one that has unlearnt everything."""
+        """Header of the model; None if there is no model or everything was unlearnt."""
 
     def read(self) -> Archive:
-        """The whole model, as this transaction sees it."""
+        """Return the whole model as this transaction sees it."""
 
     def has(self, batch_id: str) -> bool:
-        """Whether a batch is in the ledger."""
+        """Return whether a batch is in the ledger."""
 
     def note(self, batch_id: str) -> None:
         """Enter a batch into the ledger."""
 
     def batches(self) -> frozenset[str]:
-        """All batches of the ledger."""
+        """Return the ids of all batches in the ledger."""
 
     def forget(self) -> None:
         """Empty the ledger."""
 
     def add(self, header: dict[str, Any], entries: pl.DataFrame) -> None:
-        """Add mass and support to the entries there are, and enter those there are not.
+        """Add mass and support to existing entries, and insert new entries.
 
-        Both may be negative; an entry that no item supports any more is gone. The phase of an
-        entry that is there stays; that of a new one is the one given.
+        Mass and support may be negative; an entry is deleted when its support reaches zero.
+        Existing entries keep their phase; new ones take the given phase.
         """
 
     def replace(self, archive: Archive) -> None:
-        """Put another model in the place of this one; the ledger stays."""
+        """Replace the model and keep its ledger."""
 
     def clear(self) -> None:
-        """Leave nothing but the name and the ledger: everything was unlearnt."""
+        """Delete the model except for its name and its ledger: everything was unlearnt."""
 
 
 class Store(Protocol):
-    """Where models live."""
+    """A database that holds models by name."""
 
     def version(self, name: str) -> int | None:
-        """A number that grows with every change of a model; None if there is no such name."""
+        """Return a number that grows with every change of a model; None without the name."""
 
     def read(self, name: str) -> tuple[int, Archive | None] | None:
-        """A model and its version, in one consistent state; None if there is no such name.
+        """Return the version and the model, in one consistent state; None without the name.
 
-        None instead of the model if it has unlearnt everything.
+        The model is None if everything was unlearnt.
         """
 
     def header(self, name: str) -> dict[str, Any] | None:
-        """Only the header of a model; None if there is none."""
+        """Return the header of a model; None if there is no model."""
 
     def write(self, name: str, work: Callable[[Writing], T]) -> T:
-        """Do some work in a transaction, again and again while others are in the way.
+        """Run `work` in a transaction; retry while other writers conflict with it.
 
-        `work` may be called several times; only the last call counts. A name that the store
-        does not have yet is made when the work changes something.
+        `work` may be called several times; only the last call takes effect. A new name is
+        created when the work changes something.
         """
 
     def names(self) -> list[str]:
-        """Names of the models, sorted."""
+        """Return the names of the models, sorted."""
 
     def remove(self, name: str) -> None:
-        """Remove a model and its ledger; nothing happens if there is none."""
+        """Remove a model and its ledger, if it exists."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections; they are opened again when needed."""

@@ -1,4 +1,4 @@
-"""Models in a SQLite file: many processes read it at once, and write it one after the other."""
+"""Stores in a SQLite file: many processes read at once and write one after the other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 from sqlalchemy import (
+    ClauseElement,
+    ColumnElement,
     Connection,
     Engine,
     QueuePool,
@@ -24,104 +26,114 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from stc.exceptions import StoreError
-from stc.stores.address import MEMORY, file_of, identity_of
-from stc.stores.kept import PATIENCE
-from stc.stores.sql import Conflict, SqlSession, SqlStore, resolved
+from stc.stores.base import PATIENCE
+from stc.stores.sql import OnConflict, SqlSession, SqlStore, on_conflict_clause
+from stc.stores.url import MEMORY, file_identity, file_path
 
-_CAUSES = {
-    sqlite3.SQLITE_READONLY: "is read-only",
-    sqlite3.SQLITE_FULL: "is on a disk that is full",
-    sqlite3.SQLITE_IOERR: "is on a disk that cannot be read or written, or is full",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened: is its folder there, and may you write to it?",
-    sqlite3.SQLITE_NOTADB: "is not a SQLite database",
-    sqlite3.SQLITE_CORRUPT: "is damaged",
-    sqlite3.SQLITE_PERM: "may not be opened by you",
-    sqlite3.SQLITE_AUTH: "may not be opened by you",
+_MESSAGES: dict[int, tuple[str, str | None]] = {
+    sqlite3.SQLITE_READONLY: ("the store is read-only", None),
+    sqlite3.SQLITE_FULL: ("the disk is full", None),
+    sqlite3.SQLITE_IOERR: ("the disk is full or cannot be read or written", None),
+    sqlite3.SQLITE_CANTOPEN: (
+        "the file cannot be opened",
+        "check that its folder exists and that you may write to it",
+    ),
+    sqlite3.SQLITE_NOTADB: ("the file is not a SQLite database", None),
+    sqlite3.SQLITE_CORRUPT: ("the database is damaged", None),
+    sqlite3.SQLITE_PERM: ("permission to open the file is denied", None),
+    sqlite3.SQLITE_AUTH: ("permission to open the file is denied", None),
 }
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA}
 
-_NEW = object()
+
+class SqliteSession(SqlSession):
+    """An open transaction in SQLite. A writing one began with the lock of all writers."""
+
+    def insert_rows(
+        self, table: Table, model: int, rows: pl.DataFrame, on_conflict: OnConflict
+    ) -> None:
+        """Insert rows."""
+        statement = on_conflict_clause(insert(table), table, on_conflict)
+        self._execute_many(statement, rows.with_columns(model=pl.lit(model)))
+
+    def delete_rows(
+        self, table: Table, model: int, keys: pl.DataFrame, condition: ColumnElement[bool]
+    ) -> None:
+        """Delete the rows with these keys that meet the condition."""
+        values = keys.with_columns(model=pl.lit(model))
+        same = [table.c[name] == bindparam(name) for name in values.columns]
+        self._execute_many(delete(table).where(*same, condition), values)
+
+    def _execute_many(self, statement: ClauseElement, values: pl.DataFrame) -> None:
+        """Execute a statement once per row, in one call of the driver, which is faster."""
+        dialect = self.connection.dialect
+        compiled: Any = statement.compile(dialect=dialect, column_keys=values.columns)
+        constants = {k: pl.lit(v) for k, v in compiled.params.items() if k not in values.columns}
+        rows = values.with_columns(**constants).select(compiled.positiontup).rows()
+        with self.translated_errors():
+            self.connection.exec_driver_sql(str(compiled), rows)
 
 
 class SqliteStore(SqlStore):
-    """A SQLite file."""
+    """A store in a SQLite file."""
 
-    def __init__(self, url: str, closed: Callable[[], object] = lambda: None) -> None:
-        super().__init__(url, closed)
-        self._file = file_of(url)
+    session_class = SqliteSession
+
+    def __init__(self, url: str, on_close: Callable[[], object] = lambda: None) -> None:
+        super().__init__(url, on_close)
+        self._file = file_path(url)
         self._url: URL = make_url(url).set(drivername="sqlite+pysqlite", database=self._file)
 
-    def there(self) -> bool:
-        """Whether there is a file; one that is not there is not made by reading."""
+    def exists(self) -> bool:
+        """Return whether there is a file; reading does not create one."""
         return not os.path.isabs(self._file) or os.path.exists(self._file)
 
-    def connect(self) -> Engine:
-        """Make the engine; each transaction begins as we say, not as the driver guesses."""
-        timeout = {"timeout": PATIENCE, "check_same_thread": False}
-        # The one connection to a database in memory goes from hand to hand.
+    def new_engine(self) -> Engine:
+        """Return a new engine whose transactions begin by `_begin`, not by the driver."""
+        # A database in memory has one connection, which threads take in turn.
         size = {"pool_size": 1, "max_overflow": 0} if self._file == MEMORY else {}
         engine = create_engine(
             self._url,
             hide_parameters=True,
-            connect_args=timeout,
+            connect_args={"timeout": PATIENCE, "check_same_thread": False},
             poolclass=QueuePool,
             pool_timeout=PATIENCE,
             **size,
         )
-        event.listen(engine, "connect", _connected)
+        event.listen(engine, "connect", _configure)
         event.listen(engine, "begin", _begin)
         if os.path.isabs(self._file):
-            event.listen(engine, "checkin", self._put_back)
-            event.listen(engine, "checkout", self._take_out)
+            event.listen(engine, "checkin", self._remember_file)
+            event.listen(engine, "checkout", self._check_file)
         return engine
 
-    def _put_back(self, _connection: object, record: ConnectionPoolEntry) -> None:
-        record.info["stc_file"] = identity_of(self._file)
-
-    def _take_out(self, _connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
-        # What is written to a file that was removed or replaced meanwhile would be lost.
-        known = record.info.get("stc_file", _NEW)
-        if known is not _NEW and (known is None or known != identity_of(self._file)):
-            raise DisconnectionError
-
-    def options(self, writing: bool) -> dict[str, Any]:
-        """Execution options of a transaction."""
+    def execution_options(self, writing: bool) -> dict[str, Any]:
+        """Return the execution options of a transaction."""
         return {"stc_writing": writing}
 
-    def lock(self, session: SqlSession, key: bytes) -> None:
-        """The transaction began with the lock of all writers."""
-
-    def lock_tables(self, session: SqlSession) -> None:
-        """The transaction began with the lock of all writers."""
-
-    def insert(
-        self, session: SqlSession, table: Table, model: int, rows: pl.DataFrame, conflict: Conflict
-    ) -> None:
-        """Insert rows."""
-        values = rows.with_columns(model=pl.lit(model))
-        session.execute_many(resolved(insert(table), table, conflict), values)
-
-    def delete(
-        self, session: SqlSession, table: Table, model: int, keys: pl.DataFrame, *which: Any
-    ) -> None:
-        """Delete the rows with these keys, as far as the conditions hold."""
-        values = keys.with_columns(model=pl.lit(model))
-        same = [table.c[name] == bindparam(name) for name in values.columns]
-        session.execute_many(delete(table).where(*same, *which), values)
-
-    def explain(self, error: DBAPIError) -> StoreError:
-        """The error in words; a conflict if the same may go well the next time."""
+    def translated(self, error: DBAPIError) -> StoreError:
+        """Return an error of the driver as ours; a conflict if a retry may succeed."""
         code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code in _BUSY:
-            return self.conflict("is locked by another process")
+            return self.conflict("the store is locked by another process")
         if code == sqlite3.SQLITE_ERROR and "no such table" in str(error.orig):
             self.has_tables = False
-            return self.conflict("has lost its tables")
-        return self.trouble(_CAUSES.get(code, f"failed: {error.orig}"))
+            return self.conflict("the tables are gone")
+        return self.error(*_MESSAGES.get(code, (f"SQLite failed: {error.orig}", None)))
+
+    def _remember_file(self, _connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["stc_file"] = file_identity(self._file)
+
+    def _check_file(self, _connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
+        # What is written to a file that was removed or replaced meanwhile would be lost.
+        if "stc_file" in record.info:
+            known = record.info["stc_file"]
+            if known is None or known != file_identity(self._file):
+                raise DisconnectionError
 
 
-def _connected(connection: sqlite3.Connection, _record: object) -> None:
-    # With None the driver begins and ends no transaction of its own.
+def _configure(connection: sqlite3.Connection, _record: object) -> None:
+    # With None the driver neither begins nor ends transactions.
     connection.isolation_level = None
     connection.execute("PRAGMA synchronous = FULL")
 

@@ -1,4 +1,4 @@
-"""The tables of a store in SQLite or PostgreSQL."""
+"""Tables of a store in SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sqlalchemy.dialects import postgresql
 
 metadata = MetaData()
 
-# No collation that takes `a` for `A` ever compares two texts.
+# Texts are compared byte by byte: `a` and `A` differ.
 _TEXT = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
-# Room on the page for the next version of a row spares the index an entry.
-_ROOM = {"fillfactor": 70}
+# Free space on each page lets PostgreSQL update a row without a new index entry.
+_FREE_SPACE = {"fillfactor": 70}
 
 
 def _model() -> Column[int]:
@@ -59,7 +59,7 @@ entries = Table(
     Column("mass", Double, nullable=False),
     Column("support", BigInteger, nullable=False),
     Column("phase", Double, nullable=False),
-    postgresql_with=_ROOM,
+    postgresql_with=_FREE_SPACE,
     sqlite_with_rowid=False,
 )
 batches = Table(
