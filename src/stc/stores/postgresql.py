@@ -10,6 +10,7 @@ import polars.selectors as cs
 from sqlalchemy import (
     ColumnElement,
     Engine,
+    Executable,
     LargeBinary,
     Table,
     Text,
@@ -32,7 +33,7 @@ from stc.exceptions import ParameterError, StoreError
 from stc.stores import tables
 from stc.stores.base import PATIENCE
 from stc.stores.keys import text_key
-from stc.stores.sql import OnConflict, SqlSession, SqlStore, on_conflict_clause
+from stc.stores.sql import OnConflict, SqlSession, SqlStore, chunks, on_conflict_clause
 
 _MESSAGES = {
     "25006": "the store is read-only",
@@ -71,7 +72,7 @@ class PostgresqlSession(SqlSession):
         """Insert rows."""
         query = select(literal(model), *_columns(table, rows.columns))
         statement = insert(table).from_select(["model", *rows.columns], query)
-        self.run(on_conflict_clause(statement, table, on_conflict), {"rows": _json(rows)})
+        self._run_with(rows, on_conflict_clause(statement, table, on_conflict))
 
     def delete_rows(
         self, table: Table, model: int, keys: pl.DataFrame, condition: ColumnElement[bool]
@@ -79,8 +80,13 @@ class PostgresqlSession(SqlSession):
         """Delete the rows with these keys that meet the condition."""
         values = zip(keys.columns, _columns(table, keys.columns), strict=True)
         same = [table.c[name] == value for name, value in values]
-        statement = delete(table).where(table.c.model == model, *same, condition)
-        self.run(statement, {"rows": _json(keys)})
+        self._run_with(keys, delete(table).where(table.c.model == model, *same, condition))
+
+    def _run_with(self, rows: pl.DataFrame, statement: Executable) -> None:
+        # One text parameter is exact and fast: the driver's arrays take five times as long, and
+        # COPY needs a new table for every batch.
+        for chunk in chunks(rows.with_columns(cs.binary().bin.encode("hex"))):
+            self.run(statement, {"rows": chunk.write_json()})
 
     def _lock(self, key: bytes) -> None:
         number = int.from_bytes(key[:8], "big", signed=True)
@@ -146,12 +152,6 @@ class PostgresqlStore(SqlStore):
                 f"the encoding of the database is {encoding}",
                 hint="create a database with encoding UTF8",
             )
-
-
-def _json(rows: pl.DataFrame) -> str:
-    # One text parameter is exact and fast: the driver's arrays take five times as long, and COPY
-    # needs a new table for every batch.
-    return rows.with_columns(cs.binary().bin.encode("hex")).write_json()
 
 
 def _columns(table: Table, names: list[str]) -> list[Any]:

@@ -103,22 +103,24 @@ class SqlSession(Session):
 
     def insert(self, table: str, model: int, rows: pl.DataFrame) -> None:
         """Insert rows of a model that are not in the table."""
-        self._insert(tables.metadata.tables[table], model, rows, "error")
+        self.insert_rows(tables.metadata.tables[table], model, rows, "error")
 
     def add_features(self, model: int, features: pl.DataFrame) -> None:
         """Insert the features that the model lacks; the columns are `key` and `feature`."""
-        self._insert(tables.features, model, features, "skip")
+        self.insert_rows(tables.features, model, features, "skip")
 
     def add_entries(self, model: int, entries: pl.DataFrame) -> None:
         """Add entries up; delete those without support, and unused features and classes."""
-        self._insert(tables.entries, model, entries, "add")
+        self.insert_rows(tables.entries, model, entries, "add")
         less = entries.filter(pl.col("support") <= 0)
         keys = less.select("feature", "set", "class")
-        self._delete(tables.entries, model, keys, tables.entries.c.support <= 0)
+        self.delete_rows(tables.entries, model, keys, tables.entries.c.support <= 0)
         features = less.select(key=pl.col("feature").unique().sort())
-        self._delete(tables.features, model, features, _unused("feature", tables.features.c.key))
+        self.delete_rows(
+            tables.features, model, features, _unused("feature", tables.features.c.key)
+        )
         classes = less.select(number=pl.col("class").unique().sort())
-        self._delete(tables.classes, model, classes, _unused("class", tables.classes.c.number))
+        self.delete_rows(tables.classes, model, classes, _unused("class", tables.classes.c.number))
 
     def entries(self, model: int) -> pl.DataFrame:
         """Return all entries, in the columns of ENTRIES."""
@@ -140,18 +142,6 @@ class SqlSession(Session):
                 "the connection was lost during the commit",
                 hint="check whether the change was written, or repeat it with the same batch id",
             ) from None
-
-    def _insert(
-        self, table: Table, model: int, rows: pl.DataFrame, on_conflict: OnConflict
-    ) -> None:
-        for chunk in _chunks(rows):
-            self.insert_rows(table, model, chunk, on_conflict)
-
-    def _delete(
-        self, table: Table, model: int, keys: pl.DataFrame, condition: ColumnElement[bool]
-    ) -> None:
-        for chunk in _chunks(keys):
-            self.delete_rows(table, model, chunk, condition)
 
     def _frame(self, table: Table, model: int, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         result = self.run(select(*(table.c[name] for name in schema)).where(table.c.model == model))
@@ -266,11 +256,11 @@ def _unused(column: str, key: Column[Any]) -> ColumnElement[bool]:
     return ~used.correlate(key.table)
 
 
-def _chunks(frame: pl.DataFrame) -> list[pl.DataFrame]:
+def chunks(frame: pl.DataFrame) -> list[pl.DataFrame]:
     """Split a frame into chunks that fit into one statement."""
     if not frame.height:
         return []
     texts = [pl.col(n).str.len_bytes() for n, kind in frame.schema.items() if kind == pl.String]
     size = pl.sum_horizontal(pl.lit(_ROW_BYTES), *texts).cast(pl.Int64)
-    chunks = frame.with_columns(chunk=size.cum_sum() // _CHUNK_BYTES)
-    return chunks.partition_by("chunk", maintain_order=True, include_key=False)
+    numbered = frame.with_columns(chunk=size.cum_sum() // _CHUNK_BYTES)
+    return numbered.partition_by("chunk", maintain_order=True, include_key=False)

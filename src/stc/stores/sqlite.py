@@ -27,7 +27,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from stc.exceptions import StoreError
 from stc.stores.base import PATIENCE
-from stc.stores.sql import OnConflict, SqlSession, SqlStore, on_conflict_clause
+from stc.stores.sql import OnConflict, SqlSession, SqlStore, chunks, on_conflict_clause
 from stc.stores.url import MEMORY, file_identity, file_path
 
 _MESSAGES: dict[int, tuple[str, str | None]] = {
@@ -65,13 +65,13 @@ class SqliteSession(SqlSession):
         self._execute_many(delete(table).where(*same, condition), values)
 
     def _execute_many(self, statement: ClauseElement, values: pl.DataFrame) -> None:
-        """Execute a statement once per row, in one call of the driver, which is faster."""
+        """Execute a statement once per row, with one call of the driver per chunk of rows."""
         dialect = self.connection.dialect
         compiled: Any = statement.compile(dialect=dialect, column_keys=values.columns)
         constants = {k: pl.lit(v) for k, v in compiled.params.items() if k not in values.columns}
-        rows = values.with_columns(**constants).select(compiled.positiontup).rows()
-        with self.translated_errors():
-            self.connection.exec_driver_sql(str(compiled), rows)
+        for chunk in chunks(values.with_columns(**constants).select(compiled.positiontup)):
+            with self.translated_errors():
+                self.connection.exec_driver_sql(str(compiled), chunk.rows())
 
 
 class SqliteStore(SqlStore):
