@@ -1,7 +1,7 @@
-"""Accuracy beside peers: `python benchmarks/accuracy.py [--text] [--only NAME ...] [--json OUT]`.
+"""Accuracy and peers: `python benchmarks/accuracy.py [--text] [--only NAME ...] [--json OUT]`.
 
 17 tables, the same 5 folds for all, or, with `--text`, five sets of texts: accuracy, log-loss and
-seconds of fit + predict of ours and of the peers at their defaults, then means and ranks.
+seconds of fit + predict of ours and of the peers with their defaults, then means and ranks.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from sklearn.svm import LinearSVC
 
 RESULTS = Path(__file__).resolve().parent / "results" / "accuracy.json"
 PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", "catboost"]
-MISSING = "?"  # the category that peers get where there is no value
-SMALLEST = float(np.finfo(float).eps)  # no probability counts as less, as in scikit-learn
+MISSING = "?"  # the category of missing values for peers
+SMALLEST = float(np.finfo(float).eps)  # lower limit of probabilities, as in scikit-learn
 
 Maker = Callable[[Any], Any]  # the items to learn from -> a new estimator
 
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A row of the comparison: how it is made, and as whom it is ranked (the best of a name)."""
+    """A model of the comparison: its factory, and the name it is ranked by (best of that name)."""
 
     make: Maker
     ranked: str | None
@@ -64,7 +64,7 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class Score:
-    """What one model reached on one data set: a value for each fold."""
+    """Scores of one model on one data set: a value for each fold."""
 
     group: str
     data: str
@@ -90,13 +90,13 @@ class Score:
         return sum(self.seconds)
 
     def summary(self) -> dict[str, Any]:
-        """Return what follows from the folds."""
+        """Return the means and sums over the folds."""
         return {"accuracy": self.accuracy, "log_loss": self.log_loss, "took": self.took}
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What one model reached on all data sets; the rank is among those that are ranked."""
+    """Mean scores of one model over all data sets; the rank is among the ranked models."""
 
     model: str
     sets: int
@@ -116,7 +116,7 @@ def logistic(X: pd.DataFrame) -> Any:
 def bayes(X: pd.DataFrame) -> Any:
     """Return a naive Bayes on categories and the 10-quantiles of numbers.
 
-    It is told all categories, lest one that only the test has be out of bounds.
+    It gets all categories, because one that only the test set has would be out of bounds.
     """
     names = [X[name].cat.categories for name in X.select_dtypes("category")]
     sizes = [len(categories) for categories in names] + [1] * (X.shape[1] - len(names))
@@ -135,7 +135,7 @@ def forest(X: pd.DataFrame, threads: int) -> Any:
 
 
 def catboost(X: pd.DataFrame, threads: int) -> Any:
-    """Return CatBoost, which is told what the categories are."""
+    """Return CatBoost with the names of the categorical columns."""
     from catboost import CatBoostClassifier
 
     return CatBoostClassifier(
@@ -163,7 +163,7 @@ def plain(X: Any, **given: Any) -> Any:
 
 
 def tuned(X: Any, **given: Any) -> Any:
-    """Return our classifier that finds its hyper-parameters by cross-validation."""
+    """Return our classifier that chooses its hyper-parameters by cross-validation."""
     from stc import SparseTensorClassifierCV
 
     return SparseTensorClassifierCV(**given)
@@ -200,7 +200,7 @@ def text_models() -> dict[str, Model]:
 
 
 def for_peers(X: Any) -> Any:
-    """Return a frame as peers take it: pandas, categories, one of them for what is missing."""
+    """Return a frame for the peers: pandas, categorical, with a category for missing values."""
     if not isinstance(X, pl.DataFrame):
         return X
     columns = {
@@ -220,13 +220,13 @@ def rows_of(X: Any, rows: data.Rows) -> Any:
 
 
 def fit_predict(make: Maker, X: Any, y: data.Labels, X_test: Any) -> tuple[Any, data.Labels]:
-    """Return a model learnt from X and y, and the classes that it predicts for X_test."""
+    """Return a model fitted to X and y, and its predictions for X_test."""
     model = make(X).fit(X, y)
     return model, np.ravel(model.predict(X_test))
 
 
 def log_loss(model: Any, X: Any, y: data.Labels) -> float | None:
-    """Return the mean of -ln P(class); a class unknown to train gets the smallest P."""
+    """Return the mean of -ln P(class); a class absent from the training set gets the smallest P."""
     if not hasattr(model, "predict_proba"):
         return None
     probabilities = model.predict_proba(X)
@@ -399,12 +399,12 @@ def markdown(stored: Mapping[str, Mapping[str, Score]], models: Mapping[str, Mod
 
 
 def _counts(score: Score) -> bool:
-    """Whether a set is one of those that means are of."""
+    """Return whether a data set counts in the means."""
     return score.group != "given split"
 
 
 def _best_in_bold(found: Mapping[str, Score], key: str, keys: Sequence[str]) -> str:
-    highest = max(round(found[own].accuracy, 4) for own in keys if own in found)
+    highest = max(round(found[name].accuracy, 4) for name in keys if name in found)
     shown = number(found[key].accuracy)
     return f"**{shown}**" if round(found[key].accuracy, 4) == highest else shown
 
@@ -439,7 +439,7 @@ def parse() -> argparse.Namespace:
 def chosen(
     parser: argparse.ArgumentParser, given: list[str] | None, names: Iterable[str]
 ) -> list[str]:
-    """Return the names given, apart by blanks or commas, in their own order; all by default."""
+    """Return the names in `given`, separated by blanks or commas, in the order of `names`."""
     names = list(names)
     if given is None:
         return names
@@ -450,7 +450,7 @@ def chosen(
 
 
 def run(arguments: argparse.Namespace) -> tuple[list[Score], list[Standing]]:
-    """Measure on the chosen data sets; the JSON is written after each, lest a long run be lost."""
+    """Measure on the chosen data sets; the JSON is written after each."""
     models: dict[str, Model] = arguments.models
     part = "text" if arguments.text else "tables"
     stored = read_part(part) if arguments.cache else {}

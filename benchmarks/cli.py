@@ -2,8 +2,8 @@
 
 fit: `stc fit` on a CSV of 5,000,000 rows x 20 columns of Zipf strings and a class (the table of
 `data.py`, 1,000 values a column), against polars counting the same file: for every column
-`group_by(column, class).len()`, after reading it once. Each run is a process of its own, start-up
-included; the peak of memory is that of the process. start: `stc --help`.
+`group_by(column, class).len()`, after reading it once. Each run is a separate process,
+including its start-up; the peak memory is that of the process. start: `stc --help`.
 file: save and load of the model of the training texts of 20 Newsgroups, and its size.
 """
 
@@ -38,28 +38,28 @@ table = pl.scan_csv(sys.argv[1], infer_schema=False).collect()
 columns = [name for name in table.columns if name != "{LABEL}"]
 counts = [table.lazy().group_by(name, "{LABEL}").len() for name in columns]
 found = pl.collect_all(counts)
-assert sum(own["len"].sum() for own in found) == len(columns) * {ROWS}
+assert sum(count["len"].sum() for count in found) == len(columns) * {ROWS}
 """
 
 
 class Run(NamedTuple):
-    """The seconds of a process, and its peak of memory in MB."""
+    """Seconds and peak memory in MB of a process."""
 
     seconds: float
     peak: float
 
 
 def timed(command: list[str]) -> Run:
-    """Run a process to its end."""
+    """Run a process and return its time and memory."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None
-    said = process.stderr.read().decode()
+    errors = process.stderr.read().decode()
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise RuntimeError(f"{command[-1]}: {said}")
+        raise RuntimeError(f"{command[-1]}: {errors}")
     return Run(seconds, used.ru_maxrss / 1e3)
 
 
@@ -84,10 +84,10 @@ def of_fit(repeats: int) -> list[Any]:
         for repeat in range(1, repeats + 1):
             for name, command in (("peer", peer), ("ours", ours)):
                 runs[name].append(timed(command))
-            seconds = [f"{name} {own[-1].seconds:.1f} s" for name, own in runs.items()]
+            seconds = [f"{name} {times[-1].seconds:.1f} s" for name, times in runs.items()]
             harness.progress(f"fit: {repeat}/{repeats}: {', '.join(seconds)}")
     times = [[run.seconds for run in runs[name]] for name in ("ours", "peer")]
-    peaks = {name: [run.peak for run in own] for name, own in runs.items()}
+    peaks = {name: [run.peak for run in all_runs] for name, all_runs in runs.items()}
     work = f"stc fit, {ROWS:,} x 20, CSV of {path.stat().st_size / 1e6:,.0f} MB"
     return [
         Result("fit", work, "polars, group_by of each column", *times, 3.0),

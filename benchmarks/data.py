@@ -35,7 +35,7 @@ Rows = npt.NDArray[np.intp]
 
 
 class DataMissingError(RuntimeError):
-    """The data folder is not there, or lacks a file; the message says where it was looked for."""
+    """Raised when the data folder or a file in it does not exist; the message names the file."""
 
 
 class News(NamedTuple):
@@ -57,7 +57,7 @@ class Labelled(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Items to classify, a frame or an array of texts; the rows each fold learns and judges."""
+    """Items to classify, a frame or an array of texts; training and test rows of each fold."""
 
     X: Any
     y: Labels
@@ -73,7 +73,7 @@ class Table(NamedTuple):
     drop: Sequence[str] = ()
     numbers: Sequence[str] = ()
     sample: int | None = None
-    split: bool = False  # the first file is to learn from, the second for the test
+    split: bool = False  # the first file is the training set, the second the test set
 
 
 def data_folder() -> Path:
@@ -82,7 +82,10 @@ def data_folder() -> Path:
 
 
 def files_of(name: str, *parts: str, each: str) -> list[Path]:
-    """Return files of a data set; raise DataMissingError, saying what `each` is, if not there."""
+    """Return files of a data set; raise DataMissingError if one is missing.
+
+    `each` describes a file in the message.
+    """
     files = [data_folder() / name / part for part in parts]
     for file in files:
         if not file.is_file():
@@ -94,7 +97,7 @@ def files_of(name: str, *parts: str, each: str) -> list[Path]:
 
 
 def news_files() -> list[Path]:
-    """Return the train and the test file of 20 Newsgroups; raise DataMissingError if not there."""
+    """Return the train and the test file of 20 Newsgroups; raise DataMissingError if missing."""
     each = "a JSON object with text and label on each line"
     return files_of("20newsgroups", "train.jsonl.gz", "test.jsonl.gz", each=each)
 
@@ -117,7 +120,7 @@ def load_news() -> News:
 
 
 def table_file(name: str) -> Path:
-    """Return the file of a table of categories; raise DataMissingError if not there."""
+    """Return the file of a table of categories; raise DataMissingError if missing."""
     return files_of(name, f"{name}.csv.gz", each="a header, the target in the column class")[0]
 
 
@@ -169,7 +172,7 @@ SPLIT_TABLES = {
 
 
 def task_files(name: str) -> list[Path]:
-    """Return the files of a table or of texts; raise DataMissingError if not there."""
+    """Return the files of a table or of texts; raise DataMissingError if missing."""
     if name in TEXTS:
         folder, parts = TEXTS[name]
         return files_of(folder, *parts, each="a JSON object with text and label on each line")
@@ -184,7 +187,7 @@ def load_task(name: str) -> Task:
 
 
 def _load_table(name: str, table: Table) -> Task:
-    """Read categories as strings and numbers as floats; what is missing is null."""
+    """Read categories as strings and numbers as floats; missing values are null."""
     parts = [
         pl.read_csv(file, infer_schema=False, null_values=["?", ""]) for file in task_files(name)
     ]
@@ -243,7 +246,7 @@ MULTILABEL = {
 
 
 def multilabel_files(name: str) -> list[Path]:
-    """Return the files of a multi-label data set; raise DataMissingError if not there."""
+    """Return the files of a multi-label data set; raise DataMissingError if missing."""
     folder, parts = MULTILABEL[name]
     return files_of(folder, *parts, each="a JSON object with labels on each line")
 
@@ -282,7 +285,7 @@ def load_emotions() -> Labelled:
 
 
 def load_slashdot() -> Labelled:
-    """Read slashdot: weights of words; it comes in one part, a third of it drawn for the test."""
+    """Read slashdot: weights of words; a third of the items are drawn as the test set."""
     [items] = map(read_lines, multilabel_files("slashdot"))
     train, test = train_test_split(items, test_size=1 / 3, random_state=0)
     return _labelled(DictVectorizer(), train, test, itemgetter("features"))
@@ -315,7 +318,7 @@ def tokenize(texts: list[str]) -> list[list[str]]:
 def zipf_file(rows: int, values: int) -> Path:
     """Return a Parquet file of Zipf string columns c00..c19 and a random `label`, made if absent.
 
-    Every column draws from `values` strings of its own, so that no two columns share one.
+    Every column has `values` distinct strings; no two columns share one.
     """
     file = CACHE / f"zipf_{rows}x{COLUMNS}_{values}.parquet"
     if not file.exists():

@@ -1,7 +1,7 @@
 """Explanations: `python benchmarks/explain.py [--only NAME ...] [--documents 200] [--json OUT]`.
 
 Speed against predict_proba and LIME, faithfulness against LIME and SHAP on the same model (20
-Newsgroups), and counterfactuals judged by brute force (Zoo and House votes). See README.md beside
+Newsgroups), and counterfactuals verified by brute force (Zoo and House votes). See README.md beside
 this file.
 """
 
@@ -51,7 +51,7 @@ def news() -> News:
 
 
 def tokens_of(document: str) -> list[str]:
-    """Return the words that the model reads."""
+    """Return the tokens of a document as the model sees them."""
     return re.findall(TOKEN_PATTERN, document)
 
 
@@ -71,14 +71,21 @@ def all_documents(given: News, repeats: int) -> Result:
 def one_document(given: News, repeats: int) -> list[Result]:
     """One document, alone and in a batch, against LIME with its 5,000 samples."""
     alone, together, theirs = Runs(), Runs(), Runs()
-    given.model.explain(given.documents[:1]).to_dicts()  # the names of the features are made once
+    given.model.explain(given.documents[:1]).to_dicts()  # computes the feature names once
     for number in range(repeats):
         some = given.documents[number * CALLS : (number + 1) * CALLS]
         theirs.run(lambda text=some[0]: by_lime(given.model, text))
         alone.run(lambda texts=some: [given.model.explain([text]).table for text in texts])
         together.run(lambda texts=some: given.model.explain(texts).table)
     return [
-        Result(NEWS, work, "LIME", [own / CALLS for own in runs.seconds], theirs.seconds, bar=1e-3)
+        Result(
+            NEWS,
+            work,
+            "LIME",
+            [seconds / CALLS for seconds in runs.seconds],
+            theirs.seconds,
+            bar=1e-3,
+        )
         for work, runs in (("one document alone", alone), (f"one of {CALLS} documents", together))
     ]
 
@@ -94,12 +101,12 @@ def by_impact(model: SparseTensorClassifier, document: str) -> Ranking:
 
 
 def by_contribution(model: SparseTensorClassifier, document: str) -> Ranking:
-    """Rank by what each word adds to the score of the class."""
+    """Rank by the contribution of each word to the score of the class."""
     return model.explain([document]).table["value"].to_list()
 
 
 def by_lime(model: SparseTensorClassifier, document: str) -> Ranking:
-    """Rank by LIME's weights, at its defaults, on the words that the model reads."""
+    """Rank by LIME's weights, with its defaults, on the tokens of the model."""
     from lime.lime_text import LimeTextExplainer
 
     best = int(np.argmax(model.predict_proba([document])[0]))
@@ -111,7 +118,7 @@ def by_lime(model: SparseTensorClassifier, document: str) -> Ranking:
 
 
 def by_shap(model: SparseTensorClassifier, document: str) -> Ranking:
-    """Rank by SHAP's sampling explainer, words there or away, with as many samples as LIME has."""
+    """Rank by SHAP's sampling explainer: words present or absent, as many samples as LIME."""
     import shap
 
     tokens = np.array(tokens_of(document), dtype=object)
@@ -137,7 +144,7 @@ METHODS: dict[str, Callable[..., Ranking]] = {
 
 
 def curve(model: SparseTensorClassifier, document: str, ranking: Ranking) -> list[float]:
-    """Return the probability of the predicted class with 0, 1, ... of the first words away."""
+    """Return the probability of the predicted class without the first 0, 1, ... words."""
     tokens = tokens_of(document)
     texts = [document]
     for count in range(1, MOST_REMOVED + 1):
@@ -148,7 +155,7 @@ def curve(model: SparseTensorClassifier, document: str, ranking: Ranking) -> lis
 
 
 def faithfulness(given: News, count: int, of_shap: int) -> list[Figure]:
-    """Return the area under each method's curve; the lower, the more the words mattered."""
+    """Return the area under each method's curve; lower is more faithful."""
     generator = np.random.default_rng(0)
     chosen = generator.choice(len(given.documents), count, replace=False).tolist()
     documents = [given.documents[k] for k in chosen]
@@ -163,7 +170,7 @@ def faithfulness(given: News, count: int, of_shap: int) -> list[Figure]:
             seconds[name].append(time.perf_counter() - start)
             areas[name].append(float(np.mean(curve(given.model, document, ranking))))
         if (number + 1) % 10 == 0:
-            shown = ", ".join(f"{name} {np.mean(own):.4f}" for name, own in areas.items())
+            shown = ", ".join(f"{name} {np.mean(values):.4f}" for name, values in areas.items())
             harness.progress(f"{number + 1} documents: {shown}")
     figures = []
     for peer, size in (("LIME", count), ("SHAP", min(of_shap, count))):
@@ -190,7 +197,7 @@ def faithfulness(given: News, count: int, of_shap: int) -> list[Figure]:
 
 
 def tables() -> dict[str, tuple[pl.DataFrame, Any]]:
-    """Return the data whose counterfactuals are judged."""
+    """Return the data sets whose counterfactuals are verified."""
     X, y = load_zoo()
     votes = data.load_task("house-votes")
     return {
@@ -200,13 +207,13 @@ def tables() -> dict[str, tuple[pl.DataFrame, Any]]:
 
 
 def without(row: dict[str, Any], away: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """Return an item once for each set of values that are away."""
+    """Return an item once for each set of removed values."""
     rows = [row | dict.fromkeys(names) for names in away]
     return pl.DataFrame(rows, schema=dict.fromkeys(row, pl.String))
 
 
 def judged(model: SparseTensorClassifier, row: dict[str, Any], found: Any) -> tuple[bool, bool]:
-    """Say whether a removal does what it says, and whether nothing smaller does."""
+    """Return whether a removal changes the class as stated, and whether no smaller one does."""
     label = found.label
     present = [name for name, value in row.items() if value is not None]
     names = [attribute for attribute, *_ in found.removal.values] if found.removal else present
@@ -220,7 +227,7 @@ def judged(model: SparseTensorClassifier, row: dict[str, Any], found: Any) -> tu
 
 
 def counterfactuals(name: str, X: pl.DataFrame, y: Any, most: int) -> list[Figure]:
-    """Return how many counterfactuals hold, and how many are the smallest."""
+    """Return the share of counterfactuals that are correct, and that are the smallest."""
     model = SparseTensorClassifier().fit(X, y)
     explanation: LocalExplanation = model.explain(X)
     items = range(min(len(X), most))
@@ -257,7 +264,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure what was asked for, print the tables, write the JSON."""
+    """Measure the chosen parts, print the tables, write the JSON."""
     arguments = parse()
     warnings.filterwarnings("ignore", module="lime")
     harness.warn_if_busy()

@@ -1,4 +1,4 @@
-"""Measure ours, against a peer or a bar, and show the outcome: nothing here knows stc."""
+"""Measure times, compare them with a peer or a bar, and print tables; independent of stc."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Work = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Result:
-    """One row of the table: what ours and the peer took (medians of the runs), and the bar."""
+    """One row of the table: our runs, the peer's runs, and the bar."""
 
     group: str
     work: str
@@ -53,11 +53,11 @@ class Result:
 
     @property
     def holds(self) -> bool | None:
-        """Say whether the ratio is within the bar; None where there is no bar."""
+        """Return whether the ratio is within the bar; None without a bar."""
         return None if self.bar is None else self.ratio <= self.bar
 
     def summary(self) -> dict[str, Any]:
-        """Return what follows from the runs."""
+        """Return the quantities derived from the runs."""
         return {
             "ours": self.ours,
             "theirs": self.theirs,
@@ -83,11 +83,11 @@ class Figure:
 
     @property
     def holds(self) -> bool | None:
-        """Say whether the value is on the right side of the bar; None where there is no bar."""
+        """Return whether the value meets the bar; None without a bar."""
         return None if self.bar is None else bool(_RELATIONS[self.relation](self.value, self.bar))
 
     def summary(self) -> dict[str, Any]:
-        """Return what follows from the value."""
+        """Return the quantities derived from the value."""
         return {"holds": self.holds}
 
 
@@ -99,17 +99,17 @@ _RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Row(Protocol):
-    """What can be written to the JSON: a dataclass that can say what follows from its fields."""
+    """A row of the JSON file: a dataclass with derived quantities."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def summary(self) -> dict[str, Any]:
-        """Return what follows from the fields."""
+        """Return the quantities derived from the fields."""
 
 
 @dataclass
 class Runs:
-    """The seconds of every run of one task, and, if kept, what its last run returned."""
+    """The seconds of every run of one task and, with `keep`, the result of the last run."""
 
     keep: bool = False
     seconds: list[float] = field(default_factory=list)
@@ -118,13 +118,13 @@ class Runs:
     def run(self, work: Work, prepare: Work | None = None) -> float:
         """Run once, after collecting garbage, and return the seconds.
 
-        What `prepare` returns is handed to the work; making it falls outside the clock.
+        The work gets the result of `prepare`, whose time does not count.
         """
         self.value = None
         arguments = () if prepare is None else (prepare(),)
         gc.collect()
         start = time.perf_counter()
-        value = work(*arguments)  # named, so that freeing it falls outside the clock
+        value = work(*arguments)  # named, so that the time to free it does not count
         self.seconds.append(time.perf_counter() - start)
         if self.keep:
             self.value = value
@@ -146,9 +146,9 @@ def alternate(
     """Run peer, ours, peer, ours, ... and return (peer, ours) for each of our tasks.
 
     Several tasks of ours may build on each other (fit, then predict): within a repeat they run in
-    the order given, the peer before each of them, so that all meet the same state of the machine.
-    What a run returns is let go at once unless `keep`: what stays alive may speed up or slow down
-    the next run (polars keeps the strings of a Categorical as long as any column uses them).
+    the given order, the peer before each of them, so that all see the same state of the machine.
+    The result of a run is freed at once unless `keep`: live objects may speed up or slow down the
+    next run (polars keeps the strings of a Categorical as long as any column uses them).
     """
     pairs = [(Runs(keep), Runs(keep)) for _ in ours]
     for repeat in range(1, repeats + 1):
@@ -163,7 +163,7 @@ def alternate(
 def arguments(description: str | None, names: Iterable[str], repeats: int) -> argparse.Namespace:
     """Return the command line of a benchmark, parsed: `--only`, `--repeats`, `--json`.
 
-    `only` are the names chosen, in their own order; all of them by default.
+    `only` are the chosen names in the order of `names`; all by default.
     """
     names = list(names)
     parser = argparse.ArgumentParser(
@@ -277,27 +277,27 @@ def measure(
     packages: Sequence[str],
 ) -> int:
     """Measure the chosen groups, print ratios and figures, write the JSON; return the exit code."""
-    given = arguments(description, groups, repeats=3)
+    parsed = arguments(description, groups, repeats=3)
     warn_if_busy()
-    found = [row for name in given.only for row in groups[name](given.repeats)]
-    results = [row for row in found if isinstance(row, Result)]
-    figures = [row for row in found if isinstance(row, Figure)]
+    rows = [row for name in parsed.only for row in groups[name](parsed.repeats)]
+    results = [row for row in rows if isinstance(row, Result)]
+    figures = [row for row in rows if isinstance(row, Figure)]
     tables = [results and table(results), figures and table_of_figures(figures)]
     print(*filter(None, tables), sep="\n\n")
-    if given.json:
-        write_json(given.json, found, packages)
+    if parsed.json:
+        write_json(parsed.json, rows, packages)
     return 0
 
 
 def write_json(file: Path, results: Sequence[Row], packages: Sequence[str]) -> None:
-    """Write every run of every result, and what they ran on."""
-    found = [asdict(result) | result.summary() for result in results]
-    report = {"environment": environment(packages), "results": found}
+    """Write every run of every result, and the environment."""
+    rows = [asdict(result) | result.summary() for result in results]
+    report = {"environment": environment(packages), "results": rows}
     file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 def environment(packages: Sequence[str]) -> dict[str, Any]:
-    """Return what the figures depend on: machine, Python, versions."""
+    """Return the machine, the Python version and the versions of packages."""
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "python": platform.python_version(),
@@ -309,15 +309,15 @@ def environment(packages: Sequence[str]) -> dict[str, Any]:
 
 
 def load() -> float | None:
-    """Return how many processes wanted a CPU in the last minute, ourselves among them."""
+    """Return the load average of the last minute."""
     try:
         return os.getloadavg()[0]
-    except (AttributeError, OSError):  # not every platform can tell
+    except (AttributeError, OSError):  # not available on every platform
         return None
 
 
 def warn_if_busy() -> None:
-    """Say so when others use the machine: threads are then slowed more than a plain loop is."""
+    """Warn if the machine is busy, which slows threads more than a plain loop."""
     now = load()
     if now is not None and now > 0.75 * (os.cpu_count() or 1):
         progress(f"the machine is busy (load {now:.1f} on {os.cpu_count()} CPUs): measure again")
@@ -326,5 +326,5 @@ def warn_if_busy() -> None:
 def _version(package: str) -> str | None:
     try:
         return metadata.version(package)
-    except metadata.PackageNotFoundError:  # such as our own, run from the source tree
+    except metadata.PackageNotFoundError:  # such as stc, run from the source tree
         return None

@@ -1,4 +1,4 @@
-"""Measure the memory of fit + predict beyond the input; run by speed.py in a process of its own.
+"""Measure the memory of fit + predict beyond the input; run by speed.py in a separate process.
 
 `python benchmarks/memory.py polars|pandas FILE` prints one JSON object, all in bytes. Linux only:
 the peak is VmHWM of /proc/self/status, reset by writing 5 to /proc/self/clear_refs.
@@ -29,7 +29,7 @@ def resident(field: str) -> int:
 
 
 def load(library: str, file: Path) -> tuple[Any, Any, int]:
-    """Return X, y and the size of the frame as its own library tells it."""
+    """Return X, y and the size of the frame as its library reports it."""
     if library == "polars":
         frame = pl.read_parquet(file)
         return frame.drop("label"), frame["label"], int(frame.estimated_size())

@@ -1,7 +1,8 @@
 """Several labels: `python benchmarks/multilabel.py [--only NAME ...] [--repeats 5] [--json OUT]`.
 
-Micro-F1, macro-F1 and seconds of fit + predict, beside one classifier per label (OneVsRest), on the
-same sparse counts and the same indicator matrix. See README.md beside this file.
+Micro-F1, macro-F1 and seconds of fit + predict, compared with one classifier per label
+(OneVsRest), on the same sparse counts and the same indicator matrix. See README.md beside this
+file.
 """
 
 from __future__ import annotations
@@ -58,18 +59,18 @@ class Score:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def summary(self) -> dict[str, Any]:
-        """Return what follows from the runs."""
+        """Return the quantities derived from the runs."""
         return {"seconds": median(self.runs)}
 
 
 def fit_predict(part: data.Labelled, make: Callable[[], Any]) -> tuple[Any, Any]:
-    """Return a new model learnt from train, and the labels that it predicts for test."""
+    """Return a model fitted to the training set, and its predictions for the test set."""
     model = make().fit(part.train, part.y_train)
     return model, model.predict(part.test)
 
 
 def scored(group: str, name: str, part: data.Labelled, runs: Runs) -> Score:
-    """Return the scores of what the last run predicted."""
+    """Return the scores of the predictions of the last run."""
     model, predicted = runs.value
     f1 = partial(f1_score, part.y_test, predicted, zero_division=0)
     threshold = getattr(model, "label_threshold_", None)
@@ -134,8 +135,8 @@ def measure(group: str, repeats: int) -> tuple[list[Score], list[Figure], list[R
     return [*ours, bayes, scored(group, LOGISTIC, part, logistic)], figures, results
 
 
-def again(group: str, splits: int = 12) -> list[Figure]:
-    """Return micro-F1 over random splits of all items: a small test set leaves much to luck."""
+def random_splits(group: str, splits: int = 12) -> list[Figure]:
+    """Return micro-F1 over random splits of all items, because the test sets are small."""
     part = LOADERS[group]()
     X, y = vstack([part.train, part.test]).tocsr(), np.vstack([part.y_train, part.y_test])
     makers = {name: partial(SparseTensorClassifier, **given) for name, given in OURS.items()}
@@ -182,7 +183,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     harness.warn_if_busy()
-    # OneVsRest warns of every label that train has none of.
+    # OneVsRest warns of every label that is absent from the training set.
     warnings.filterwarnings("ignore", message="Label .* is present in all training examples")
     scores: list[Score] = []
     figures: list[Figure] = []
@@ -192,7 +193,7 @@ def main() -> int:
         scores += measured[0]
         figures += measured[1]
         if name in SMALL:
-            figures += again(name)
+            figures += random_splits(name)
         results += measured[2]
     for text in (
         table_of_scores(scores),

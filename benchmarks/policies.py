@@ -1,7 +1,7 @@
 """Learning a policy: `python benchmarks/policies.py [--only NAME ...] [--repeats 3] [--json OUT]`.
 
-How long it takes, what is left out, and how well the learnt policy predicts. The bars are those the
-project has set itself. See README.md beside this file.
+Seconds of fit, the dimensions left out, and the accuracy of the learnt policy. The bars are the
+project's goals. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ SEEDS = 10
 LEARN = 70  # animals; the 31 others are for the test
 NOISE = ("n1", "n2")
 CATEGORIES = 5  # of noise
-MORE_SEEDS = 100  # ten seeds leave the mean uncertain by 0.016: the same over more, without a bar
+MORE_SEEDS = 100  # the standard error of the mean over ten seeds is 0.016
 
 
 class Noise(NamedTuple):
-    """How f2 is made of the legs."""
+    """How f2 is derived from the legs."""
 
     values: int = 0  # noise values beside the legs
     replaced: float = 0.0  # share of the animals with legs at random
-    shift: int = 0  # added to the legs, or taken away: up to so many, at random
-    present: bool = False  # whether f1 names only the traits that an animal has
+    shift: int = 0  # largest random number added to or subtracted from the legs
+    present: bool = False  # whether f1 has only the traits that are present
 
 
 MAIN = "Zoo, f2 = legs + (-4 to 4)"
@@ -53,7 +53,7 @@ PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polar
 
 
 def learner(policy: Any = "learn", **hyperparameters: Any) -> SparseTensorClassifier:
-    """Return a model that learns its policy, or is given one, a dimension for each attribute."""
+    """Return a model with a dimension for each attribute and a learnt or given policy."""
     return SparseTensorClassifier(**hyperparameters, dimensions="each", policy=policy)
 
 
@@ -63,7 +63,7 @@ def written(policy: list[list[str]]) -> str:
 
 
 def most_common(policies: list[str]) -> str:
-    """Return the policies learnt and how often, in words."""
+    """Return a text with the learnt policies and their counts."""
     counts = Counter(policies).most_common()
     shown = "; ".join(f"{policy} ({count})" for policy, count in counts[:3])
     rest = len(counts) - 3
@@ -93,7 +93,7 @@ def noisy_zoo(seed: int, kind: Noise) -> tuple[list[dict[str, Any]], data.Labels
 
 
 class ZooRuns(NamedTuple):
-    """What came of one kind of noise: a value for each seed, and the seconds of every fit."""
+    """Results for one kind of noise: a value for each seed, and the seconds of every fit."""
 
     seconds: list[float]
     policies: list[list[list[str]]]

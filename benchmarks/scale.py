@@ -1,10 +1,10 @@
-"""Data that is not in memory: `python benchmarks/scale.py [--only GROUP ...] [--repeats N]`.
+"""Data outside memory: `python benchmarks/scale.py [--only GROUP ...] [--repeats N]`.
 
 2,000,000 items x 20 columns of 5,000 values each, 10 classes, in Parquet: fit, and predict to
 Parquet, by each source, against the same files streamed in this process. PostgreSQL has 200,000
-of them in a table, against the same rows in memory. Clusters are real ones on this machine, two
-workers; their second run counts, when they are warm. The peak of memory is that of a process of
-its own, from 2 and from 10 million items.
+of them in a table, against the same rows in memory. Clusters run on this machine with two workers;
+the second run counts, when they are warm. The peak memory is that of a separate process, with 2
+and with 10 million items.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ PART = 250_000
 MILLION = 1_000_000
 CACHE = Path(__file__).resolve().parent.parent / ".bench_cache" / "scale"
 TESTS = Path(__file__).resolve().parent.parent / "tests"
-# What DuckDB may use for itself, where the bar is 1 GB for the whole process.
+# Memory limit of DuckDB; the bar is 1 GB for the whole process.
 MEMORY_LIMIT = "300MB"
 
 
 def files(rows: int) -> str:
-    """Return a glob of so many items in Parquet files, made once."""
+    """Return a glob of Parquet files with this many items, created once."""
     folder = CACHE / str(rows)
     for number in range(rows // PART):
         path = folder / f"part-{number:03}.parquet"
@@ -54,7 +54,7 @@ def files(rows: int) -> str:
 
 
 def part(number: int) -> pl.DataFrame:
-    """Return the items of one file: values that lean towards classes."""
+    """Return the items of one file, whose values depend on the class."""
     rng = np.random.default_rng(number)
     labels = rng.integers(0, CLASSES, PART)
     columns = {}
@@ -65,7 +65,7 @@ def part(number: int) -> pl.DataFrame:
 
 
 def fit(data: Any) -> SparseTensorClassifier:
-    """Learn."""
+    """Return a fitted model."""
     return SparseTensorClassifier().fit(data, "class")
 
 
@@ -84,7 +84,7 @@ def compared(
 ) -> list[Result]:
     """Measure a source against the same files streamed in this process, and check the answers."""
     path = files(2 * MILLION)
-    plain, ours = fit(path), fit(data)  # warm, too
+    plain, ours = fit(path), fit(data)  # also warms up
     head = pl.read_parquet(f"{CACHE}/{2 * MILLION}/part-000.parquet", n_rows=1000).drop("class")
     gap = abs(plain.predict_proba(head) - ours.predict_proba(head)).max()
     if gap > 1e-9:
@@ -95,8 +95,8 @@ def compared(
         ("predict", partial(predict, plain, path), partial(predict, ours, data, folder)),
     ]
     results = []
-    for (work, peer, own), bar in zip(works, bars, strict=True):
-        ((theirs, mine),) = harness.alternate(f"{title}, {work}", peer, own, repeats=repeats)
+    for (work, peer, ours_work), bar in zip(works, bars, strict=True):
+        ((theirs, mine),) = harness.alternate(f"{title}, {work}", peer, ours_work, repeats=repeats)
         results.append(
             Result(
                 "scale", f"{title}, {work}", "files, in process", mine.seconds, theirs.seconds, bar
@@ -157,8 +157,10 @@ def of_postgresql(repeats: int) -> list[Result]:
         results = []
         for work, ours in works.items():
             title = f"PostgreSQL table of 200,000, {work}"
-            ((memory, own),) = harness.alternate(title, partial(fit, frame), ours, repeats=repeats)
-            runs = own.seconds, memory.seconds
+            ((memory, database),) = harness.alternate(
+                title, partial(fit, frame), ours, repeats=repeats
+            )
+            runs = database.seconds, memory.seconds
             results.append(Result("scale", title, "fit in memory", *runs, 10.0))
     return results
 

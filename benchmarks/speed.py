@@ -1,7 +1,7 @@
 """Speed against peers: `python benchmarks/speed.py [--only NAME ...] [--repeats 5] [--json OUT]`.
 
 Every figure is a ratio against a peer measured in the same run: peer and ours take turns, and the
-medians are compared. The bars are those the project has set itself. See README.md beside this file.
+medians are compared. The bars are the project's goals. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def accuracy(predicted: Any, truth: data.Labels) -> float:
 
 
 def fit_predict(train: Any, test: Any, y: Any) -> Any:
-    """Return what a new model learnt from `train` says of `test`."""
+    """Return the predictions for `test` of a model fitted to `train`."""
     return SparseTensorClassifier().fit(train, y).predict(test)
 
 
 def csr(repeats: int) -> list[Result]:
-    """Measure 20 Newsgroups as counts: the vectorising is done once, outside the clock."""
+    """Measure 20 Newsgroups as counts: the vectoriser runs once and is not timed."""
     from bornrule import BornClassifier
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
@@ -83,7 +83,7 @@ def csr(repeats: int) -> list[Result]:
 
 
 def token_loop(documents: list[list[str]]) -> dict[str, int]:
-    """Give every distinct token a number in plain Python: the least that anyone must do."""
+    """Give every distinct token a number in plain Python: a lower bound for any implementation."""
     counts: dict[str, int] = {}
     for document in documents:
         for token in document:
@@ -96,7 +96,7 @@ def tokens(repeats: int) -> list[Result]:
     news = data.load_news()
 
     def fresh() -> tuple[list[list[str]], list[list[str]]]:
-        # New strings for every run, as a tokenizer gives them: their hashes are not known yet.
+        # New strings for every run, as a tokenizer gives them: their hashes are not cached yet.
         return data.tokenize(news.train), data.tokenize(news.test)
 
     def loop(lists: tuple[list[list[str]], list[list[str]]]) -> dict[str, int]:
@@ -157,7 +157,7 @@ def strings(repeats: int) -> list[Result]:
 def zipf(group: str, values: int, bar: float | None, repeats: int, library: str) -> list[Result]:
     """Fit and predict a table of Zipf strings against polars casting it to Categorical.
 
-    The model predicts right after its fit, so that the weights are computed within the clock.
+    Each predict follows a new fit, so that its time includes the weights.
     """
     file = data.zipf_file(ROWS, values)
     frame = pl.read_parquet(file)
@@ -232,7 +232,7 @@ def growth(repeats: int) -> list[Result]:
 
 
 def memory(repeats: int) -> list[Result]:
-    """Measure the peak of memory beyond the input, each time in a fresh process (see memory.py)."""
+    """Measure the peak memory beyond the input, each time in a new process (see memory.py)."""
     file = data.zipf_file(ROWS, VALUES)
     encoded = ROWS * data.COLUMNS * 4
     results = []
@@ -334,7 +334,7 @@ NEED_DATA = {"csr", "tokens", "strings"}
 
 
 def missing(groups: list[str]) -> str | None:
-    """Say what the chosen groups lack, or None."""
+    """Return a message about missing packages or data, or None."""
     absent = [name for name in PEERS if find_spec(name) is None]
     if absent:
         return f"the benchmarks need {', '.join(absent)} installed"

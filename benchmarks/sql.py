@@ -3,7 +3,7 @@
 The query of `to_sql`, in its wide form against its long one, into a new table of the database:
 100,000 items x 16 columns (10 values each, 10 classes) out of a table of items, and the test
 documents of Reuters R8 and 20 Newsgroups out of a table of features. Both forms are compared with
-predict_proba, to 1e-9, first. PostgreSQL is a server on this machine with its own settings.
+predict_proba, to 1e-9, first. PostgreSQL is a server on this machine with default settings.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MB = 1e6
 
 @dataclass(frozen=True)
 class Work:
-    """A model, items of which it knows nothing, and where these are in the database."""
+    """A model, items to predict, and the table that holds them."""
 
     title: str
     model: SparseTensorClassifier
@@ -56,7 +56,7 @@ def a_table() -> Work:
 
 
 def texts(name: str) -> Work:
-    """Return the work of documents, as the data was split by its makers."""
+    """Return the work of documents, with the published split."""
     from support.export_cases import features_of
 
     task = load_task(name)
@@ -71,13 +71,13 @@ WORKS = {"table": a_table, "r8": partial(texts, "r8"), "news": partial(texts, "n
 
 @contextmanager
 def database_of(name: str) -> Iterator[Any]:
-    """Give an empty database."""
+    """Yield an empty database."""
     from support.databases import DuckDB, PostgreSQL, SQLite
 
     if name != "postgresql":
-        own = DuckDB() if name == "duckdb" else SQLite()
-        yield own
-        own.close()
+        database = DuckDB() if name == "duckdb" else SQLite()
+        yield database
+        database.close()
         return
     from support.postgresql import running_server
 
@@ -86,7 +86,7 @@ def database_of(name: str) -> Iterator[Any]:
 
 
 def answered(database: Any, query: str) -> None:
-    """Let the database write the answers down."""
+    """Store the answers in a table of the database."""
     database.connection.execute("DROP TABLE IF EXISTS answers")
     statement = f"CREATE TABLE answers AS {query}"
     asked = statement.encode() if database.dialect == "postgres" else statement

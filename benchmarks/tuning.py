@@ -1,7 +1,7 @@
 """Speed of tuning: `python benchmarks/tuning.py [--only GROUP ...] [--repeats N] [--json OUT]`.
 
 60 settings, 5 folds: SparseTensorClassifierCV against GridSearchCV over SparseTensorClassifier.
-Both judge the same splits by accuracy and fit the best setting to everything.
+Both compare accuracy on the same splits and refit the best setting on all data.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ GRID = {
     "balance": [0.0, 0.5, 1.0],
     "entropy": [0.0, 0.5, 1.0, 2.0],
 }
-BAR = 1 / 30  # the issue: at least 30 times faster
+BAR = 1 / 30  # at least 30 times faster
 
 
 def ours(X: Any, y: data.Labels) -> SparseTensorClassifierCV:
-    """Tune with corpora that are built once."""
+    """Tune with SparseTensorClassifierCV, which builds each corpus once."""
     fixed = {"phases": None, "interactions": 1, "ngrams": 1, "continuous": None}
     return SparseTensorClassifierCV(
         **GRID, **fixed, missing="ignore", scoring="accuracy", cv=SPLITS
@@ -38,7 +38,7 @@ def ours(X: Any, y: data.Labels) -> SparseTensorClassifierCV:
 
 
 def theirs(X: Any, y: data.Labels) -> GridSearchCV:
-    """Fit and predict for each setting and split."""
+    """Tune with GridSearchCV, which fits each setting on each split."""
     return GridSearchCV(SparseTensorClassifier(), GRID, scoring="accuracy", cv=SPLITS).fit(X, y)
 
 
@@ -49,21 +49,21 @@ def compared(name: str, load: Callable[[], tuple[Any, data.Labels]], repeats: in
     if gap > 1e-9:
         raise AssertionError(f"{name}: the scores differ by {gap}")
     work = partial(theirs, X, y), partial(ours, X, y)
-    ((peer, own),) = harness.alternate(name, *work, repeats=repeats)
+    ((peer, tuned),) = harness.alternate(name, *work, repeats=repeats)
     title = f"{name}, 60 settings"
-    return Result("tuning", title, "GridSearchCV", own.seconds, peer.seconds, bar=BAR)
+    return Result("tuning", title, "GridSearchCV", tuned.seconds, peer.seconds, bar=BAR)
 
 
 def scores(search: Any) -> Any:
     """Return the mean score of each setting, in the order of the settings."""
     results = search.cv_results_
-    settings = [[own[name] for name in sorted(GRID)] for own in results["params"]]
+    settings = [[params[name] for name in sorted(GRID)] for params in results["params"]]
     order = sorted(range(len(settings)), key=settings.__getitem__)
     return np.asarray(results["mean_test_score"])[order]
 
 
 def text() -> tuple[Any, data.Labels]:
-    """Return the texts of R8, learning part."""
+    """Return the training texts of R8."""
     task = data.load_task("r8")
     learn = task.folds[0][0]
     return [task.X[n] for n in learn], task.y[learn]

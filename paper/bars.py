@@ -1,4 +1,4 @@
-"""What must hold of the results: each bar with its figure, in code."""
+"""Bars: the conditions that the results must meet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Results = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a figure may be from the published one, in a full and in a quick run."""
+    """Largest differences from the published figures."""
 
     zoo: float = 0.01
     zoo_macro: float = 0.02
@@ -25,13 +25,13 @@ class Tolerance:
 
 
 FULL = Tolerance()
-# The first 100 splits, and the first 4 for the peers, are what they are: wide, for they are few.
+# Wide, because a quick run has few splits: 100, and 4 for the peers.
 QUICK = Tolerance(zoo=0.03, zoo_macro=0.05, zoo_peers=0.15, news=0.005)
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One thing that must hold: what, the figure found, what it is held against, and whether."""
+    """A condition: what is measured, the figure found, the limit, and whether it holds."""
 
     group: str
     what: str
@@ -44,52 +44,52 @@ class Bar:
 def near(
     group: str, what: str, found: float, said: float, within: float, is_explained: bool = False
 ) -> Bar:
-    """Hold a figure against a published one; a difference beyond may be explained."""
+    """Compare a figure with a published one; a larger difference may be explained."""
     holds = bool(abs(found - said) <= within + 1e-12)
     note = "beyond, explained" if is_explained and not holds else ""
     return Bar(group, what, found, f"{said:.3f} ± {within:g}", holds or is_explained, note)
 
 
 def at_most(group: str, what: str, found: float, most: float) -> Bar:
-    """Hold a figure against a limit above."""
+    """Compare a figure with an upper limit."""
     return Bar(group, what, found, f"at most {most:.4g}", bool(found <= most))
 
 
 def at_least(group: str, what: str, found: float, least: float) -> Bar:
-    """Hold a figure against a limit below."""
+    """Compare a figure with a lower limit."""
     return Bar(group, what, found, f"at least {least:.4g}", bool(found >= least))
 
 
 def zoo_bars(results: Results, tolerance: Tolerance) -> list[Bar]:
-    """Hold Zoo against the paper: ours over all splits, the peers over theirs."""
+    """Compare Zoo with the paper: STC over all splits, the peers over the first ones."""
     table = summary.zoo_table(results["zoo"])
     bars = []
     for name, row in published.ZOO.items():
         for measure, said in zip(published.ZOO_MEASURES, row, strict=True):
-            what, own = f"{name}, {measure}", table[name][measure].mean
+            what, mean = f"{name}, {measure}", table[name][measure].mean
             if name.startswith("STC"):
                 within = tolerance.zoo_macro if measure == "F1-macro" else tolerance.zoo
-                bars.append(near("Zoo", what, own, said, within))
+                bars.append(near("Zoo", what, mean, said, within))
                 continue
             # A difference counts as explained while a variant, chosen because it fits, still does.
             variant = table.get(explained.ZOO[name][0]) if name in explained.ZOO else None
             is_explained = variant and abs(variant[measure].mean - said) <= tolerance.zoo_peers
-            bars.append(near("Zoo", what, own, said, tolerance.zoo_peers, bool(is_explained)))
+            bars.append(near("Zoo", what, mean, said, tolerance.zoo_peers, bool(is_explained)))
     return bars
 
 
 def news_bars(results: Results, tolerance: Tolerance) -> list[Bar]:
-    """Hold 20 Newsgroups against the paper."""
+    """Compare 20 Newsgroups with the paper."""
     bars = []
     found = summary.news_rows(results)
     for name, said in published.NEWS.items():
         if name not in found:  # a quick run leaves the slow ones out
             continue
-        own = name.startswith("STC")
-        within = tolerance.news if own else tolerance.news_peers
+        is_ours = name.startswith("STC")
+        within = tolerance.news if is_ours else tolerance.news_peers
         for measure, value in zip(published.NEWS_MEASURES, said, strict=True):
             figure = found[name][measure]
-            why = not own and (name, measure) in explained.NEWS
+            why = not is_ours and (name, measure) in explained.NEWS
             bars.append(near("20 Newsgroups", f"{name}, {measure}", figure, value, within, why))
     same = results["news_peers"]["parts"]["weights"]["same_weights_as_with_the_tokenizer"]
     what = "kept tokens give the weights of TfidfVectorizer(tokenizer=nltk.word_tokenize)"
@@ -97,7 +97,7 @@ def news_bars(results: Results, tolerance: Tolerance) -> list[Bar]:
 
 
 def explanation_bars(results: Results) -> list[Bar]:
-    """Hold the explanations against the paper's lists, chance and themselves."""
+    """Compare the explanations with the paper's lists, random words and a second run."""
     group, result = "Explanation", results["explanation"]
     bars = []
     for name in ("STC", "STC-G", "MNB-G"):
@@ -109,24 +109,24 @@ def explanation_bars(results: Results) -> list[Bar]:
     areas = summary.areas(result)
     chance = areas["STC, at random"]
     for method in ("STC, contributions", "STC, impact"):
-        own = areas[method]
+        area = areas[method]
         for kind, bar in (("deletion", at_most), ("insertion", at_least)):
             what = f"{method}, area of {kind} against words by lot"
-            bars.append(bar(group, what, own[kind], chance[kind]))
+            bars.append(bar(group, what, area[kind], chance[kind]))
     overlap = summary.figures(result)["STC, contributions"]["overlap"]
     return [*bars, at_least(group, "STC, overlap of the ten words of two runs", overlap, 1.0)]
 
 
 def property_bars(results: Results) -> list[Bar]:
-    """Hold the properties to be properties."""
+    """Check the properties of the model."""
     group, parts = "Properties", results["properties"]["parts"]
     bars = [
-        at_most(group, f"{name} probability, from the formula", own["difference"], 1e-12)
-        for name, own in parts["special_cases"].items()
-        if isinstance(own, dict)
+        at_most(group, f"{name} probability, from the formula", case["difference"], 1e-12)
+        for name, case in parts["special_cases"].items()
+        if isinstance(case, dict)
     ]
-    noise = {name: own[-1].mean for name, own in summary.noise_table(parts["noise"]).items()}
-    best_other = max(own for name, own in noise.items() if name != "quantum, entropy")
+    noise = {name: means[-1].mean for name, means in summary.noise_table(parts["noise"]).items()}
+    best_other = max(accuracy for name, accuracy in noise.items() if name != "quantum, entropy")
     what = "1,000 random values, STC-Q, accuracy against the next best setting"
     bars.append(at_least(group, what, noise["quantum, entropy"], best_other))
     balance = summary.recall_of_rarest(parts["balance"])
@@ -143,7 +143,7 @@ def property_bars(results: Results) -> list[Bar]:
         "label sets, from equal shares": parts["several_labels"]["difference"],
     }
     bars += [at_most(group, what, value, 1e-9) for what, value in differences.items()]
-    prior = {name: own[0].mean for name, own in summary.prior_table(parts).items()}
+    prior = {name: means[0].mean for name, means in summary.prior_table(parts).items()}
     what = "five animals, accuracy with prior knowledge against without"
     bars.append(at_least(group, what, prior["with"], prior["without"]))
     labels = parts["several_labels"]

@@ -1,4 +1,4 @@
-"""The texts of the second and the third experiment, tokenised once by nltk and kept."""
+"""The texts of the second and third experiments, tokenised once by nltk and cached."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ class Documents(NamedTuple):
 
 
 def use_quick_cache() -> Path:
-    """From now on this is a quick run, with models and results of its own; return its folder."""
+    """Make this a quick run, with separate models and results, and return its folder."""
     os.environ[QUICK] = "1"
     return cache()
 
 
 def is_quick() -> bool:
-    """Say whether this is a quick run."""
+    """Return whether this is a quick run."""
     return QUICK in os.environ
 
 
 def cache() -> Path:
-    """Return the folder for what is kept of this kind of run; tokens are shared by all."""
+    """Return the cache folder of this kind of run; all runs share the tokens."""
     return CACHE / "quick" if is_quick() else CACHE
 
 
 def offer_nltk_data() -> None:
-    """Let nltk find its models: in the data folder, else download them as nltk does."""
+    """Make the models of nltk available: from the data folder, else by download."""
     import nltk
 
     folder = data.data_folder() / "nltk_data"
@@ -78,7 +78,7 @@ def raw_texts() -> data.News:
 
 
 def threads(texts: list[str]) -> list[str]:
-    """Return what each text answers to: its subject without "Re:", or a thread of its own."""
+    """Return the thread of each text: its subject without "Re:", or a new thread."""
     found = []
     for number, text in enumerate(texts):
         subject = re.search(r"^Subject:(.*)$", text, flags=re.MULTILINE | re.IGNORECASE)
@@ -114,9 +114,9 @@ def _in_parallel(texts: list[str], title: str) -> tuple[pl.Series, float]:
 def load_documents(*, lowercase: bool = False) -> Documents:
     """Return the tokens of 20 Newsgroups, tokenised in parallel the first time.
 
-    In lower case for TfidfVectorizer, which lowers the text before it is tokenised: nltk ends
-    sentences elsewhere then, so a few tokens are others than those of the text as it is. A quick
-    run does without the difference, and tokenises once.
+    In lower case for TfidfVectorizer, which lowers the text before it is tokenised: nltk then finds
+    other ends of sentences, so a few tokens differ. A quick run ignores the difference and
+    tokenises once.
     """
     if lowercase and is_quick():
         found = load_documents()
@@ -143,16 +143,16 @@ def _tokenize_to(files: list[Path], lowercase: bool) -> None:
     CACHE.mkdir(exist_ok=True)
     parts = zip(files, (news.train, news.test), (news.y_train, news.y_test), strict=True)
     for file, texts, labels in parts:
-        given = [text.lower() for text in texts] if lowercase else texts
-        tokens, seconds = _in_parallel(given, file.stem.replace("_", " "))
+        cased = [text.lower() for text in texts] if lowercase else texts
+        tokens, seconds = _in_parallel(cased, file.stem.replace("_", " "))
         frame = pl.DataFrame({"tokens": tokens, "label": labels, "seconds": seconds / len(texts)})
         draft = file.with_suffix(".draft")
         frame.write_parquet(draft)
-        draft.rename(file)  # an interrupted run must not leave half a file to be read as whole
+        draft.rename(file)  # an interrupted run must not leave an incomplete file
 
 
 def tokenizing_seconds() -> dict[str, float]:
-    """Return what one core took to tokenise each part."""
+    """Return the seconds that one core took to tokenise each part."""
     return {
         part: float(pl.read_parquet(file)["seconds"].sum())
         for part, file in zip(("train", "test"), _files(lowercase=False), strict=True)
@@ -168,5 +168,5 @@ def stop_words() -> frozenset[str]:
 
 
 def is_punctuation(token: str) -> bool:
-    """Say whether a token has no letter and no digit."""
+    """Return whether a token has no letter and no digit."""
     return re.search(r"\w", token.replace("_", "")) is None

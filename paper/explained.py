@@ -1,12 +1,9 @@
 # ruff: noqa: E501  (prose)
-"""Why a figure of a peer is further from the published one than the tolerance: what we know, and what we guess.
-
-Where a reason is a guess, it says so. Figures are put in from the results when the page is made.
-"""
+"""Reasons for differences from the published figures beyond the tolerance; guesses are marked as such."""
 
 from __future__ import annotations
 
-# A peer's variant (a row of its own on Zoo) that does come out as published, and the reason.
+# A variant of a peer (an additional row on Zoo) that agrees with the paper, and the reason.
 ZOO: dict[str, tuple[str, str]] = {
     "KNN": (
         "KNN, 3 to 9 neighbours",

@@ -1,4 +1,4 @@
-"""Experiment 3: which words speak for a newsgroup, and how far can the answer be trusted."""
+"""Experiment 3: the most important words of a newsgroup, and how faithful the explanations are."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from stc import SparseTensorClassifier
 PEERS = ("RF", "SVM", "LR", "DT", "KNN", "MNB")
 QUICK_PEERS = ("KNN", "MNB")
 TOP = 10  # words of a class that are listed
-MOST_WORDS = 20  # words of a document that an explanation names, and that are taken away
+MOST_WORDS = 20  # words of an explanation, and words removed
 LONGEST = 500  # distinct words: LIME makes a column of each
 SEEDS = (0, 1)
 
 Probabilities = Callable[[list[list[str]]], np.ndarray]
-Weighted = list[tuple[str, float]]  # words and how much they speak for the class, strongest first
+Weighted = list[tuple[str, float]]  # words and their weights for the class, strongest first
 
 
 # --- models: lists of tokens in, probabilities out -----------------------------------------------
@@ -33,7 +33,7 @@ Weighted = list[tuple[str, float]]  # words and how much they speak for the clas
 
 @cache
 def own_model() -> SparseTensorClassifier:
-    """Return the model that is explained, p = 1/3."""
+    """Return the explained model, p = 1/3."""
     given = corpora.load_documents()
     return SparseTensorClassifier(**news.STC["STC-Q, p=1/3"]).fit(given.train, given.y_train)
 
@@ -49,7 +49,7 @@ def own_probabilities(documents: list[list[str]]) -> np.ndarray:
 
 
 class Peer:
-    """A classifier of scikit-learn that takes lists of tokens, as TfidfVectorizer makes them."""
+    """A classifier of scikit-learn for lists of tokens, with TF-IDF weights."""
 
     def __init__(self, name: str) -> None:
         weights = news.tfidf()
@@ -78,33 +78,33 @@ def probabilities_of(name: str) -> Probabilities:
 
 
 def _speaking_for(weights: Iterable[tuple[str, float]]) -> Weighted:
-    """Return the words that speak for the class, strongest first; those against it are no help."""
+    """Return the words with a positive weight for the class, strongest first."""
     return sorted((pair for pair in weights if pair[1] > 0), key=lambda pair: -pair[1])[:MOST_WORDS]
 
 
 def by_contributions(tokens: list[str], seed: int) -> Weighted:
-    """Rank by what each word adds to the score of the class; read off the prediction."""
+    """Rank by the contribution of each word to the score of the class."""
     table = own_model().explain(_series([tokens])).table.head(MOST_WORDS)
     return list(zip(table["value"], table["contribution"], strict=True))
 
 
 def by_impact(tokens: list[str], seed: int) -> Weighted:
-    """Rank by how far the probability falls without each word."""
+    """Rank by the drop of the probability without each word."""
     table = own_model().explain(_series([tokens])).impact(0)
     return _speaking_for(zip(table["value"], table["drop"], strict=True))
 
 
 def at_random(tokens: list[str], seed: int) -> Weighted:
-    """Rank by lot: what a method must be better than."""
+    """Rank at random, as a baseline."""
     words = sorted(set(tokens))
     order = np.random.default_rng(seed).permutation(len(words))[:MOST_WORDS]
     return [(words[k], 0.0) for k in order]
 
 
 class Lime:
-    """LIME on a model: words are taken away at random, and a linear model of the answers fitted.
+    """LIME on a model: words are removed at random, and a linear model is fitted to the answers.
 
-    A word that occurs several times is taken away everywhere, as for us.
+    All occurrences of a word are removed together, as in our impact.
     """
 
     def __init__(self, model: Probabilities, samples: int) -> None:
@@ -112,11 +112,11 @@ class Lime:
         self._samples = samples
 
     def __call__(self, tokens: list[str], seed: int) -> Weighted:
-        """Return the words that speak for the class."""
+        """Return the words with a positive weight for the class."""
         from lime.lime_text import LimeTextExplainer
 
         best = int(self._model([tokens])[0].argmax())
-        # Tokens hold no blanks, so that a document can be told to LIME as one string.
+        # Tokens hold no blanks, so a document can be passed to LIME as one string.
         found = LimeTextExplainer(split_expression=str.split, random_state=seed).explain_instance(
             " ".join(tokens),
             lambda texts: self._model([text.split() for text in texts]),
@@ -124,17 +124,17 @@ class Lime:
             num_features=LONGEST,
             num_samples=self._samples,
         )
-        return _speaking_for((str(word), float(own)) for word, own in found.as_list(best))
+        return _speaking_for((str(word), float(weight)) for word, weight in found.as_list(best))
 
 
 Methods = dict[str, Callable[[list[str], int], Weighted]]
 
 
 def methods(peers: Sequence[str], samples: int) -> Methods:
-    """Return all methods by name; the model of each is the one it is named after."""
-    own: Methods = {"STC, contributions": by_contributions, "STC, impact": by_impact}
+    """Return all methods by name, which starts with the name of the model."""
+    ours: Methods = {"STC, contributions": by_contributions, "STC, impact": by_impact}
     with_lime = {f"{name}, LIME": Lime(probabilities_of(name), samples) for name in peers}
-    return {**own, "STC, LIME": Lime(own_probabilities, samples), **with_lime}
+    return {**ours, "STC, LIME": Lime(own_probabilities, samples), **with_lime}
 
 
 def model_of(method: str) -> str:
@@ -146,27 +146,27 @@ def model_of(method: str) -> str:
 
 
 def curves(name: str, tokens: list[str], words: list[str]) -> dict[str, list[float]]:
-    """Take the first 0, 1, ... words away, and put them alone, and look at the class.
+    """Return deletion and insertion curves: without, and with only, the first 0, 1, ... words.
 
-    Returns its probability, and whether it still is the most probable one, for both.
+    They hold the probability of the class, and whether it is the most probable one.
     """
     steps = [set(words[:count]) for count in range(MOST_WORDS + 1)]
     fewer = [[token for token in tokens if token not in away] for away in steps]
     alone = [[token for token in tokens if token in kept] for kept in steps]
     found = probabilities_of(name)(fewer + alone)
     best = int(found[0].argmax())
-    own, first = found[:, best], found.argmax(axis=1) == best
+    probability, first = found[:, best], found.argmax(axis=1) == best
     half = len(steps)
     return {
-        "deletion": own[:half].tolist(),
-        "insertion": own[half:].tolist(),
+        "deletion": probability[:half].tolist(),
+        "insertion": probability[half:].tolist(),
         "deletion, class kept": first[:half].astype(float).tolist(),
         "insertion, class found": first[half:].astype(float).tolist(),
     }
 
 
 class Tally:
-    """What the documents of a part add up to, method by method."""
+    """Sums over the documents of a part, for each method."""
 
     def __init__(self) -> None:
         self.documents = 0
@@ -184,18 +184,18 @@ class Tally:
         self._lists[method][figure].append(round(value, 5))
 
     def add_words(self, method: str, label: str, words: Weighted) -> None:
-        """Add the weights of the words that speak for the class predicted."""
-        own = self._terms[method].setdefault(label, {})
+        """Add the weights of the words for the predicted class."""
+        totals = self._terms[method].setdefault(label, {})
         for word, weight in words:
-            own[word] = round(own.get(word, 0.0) + weight, 5)
+            totals[word] = round(totals.get(word, 0.0) + weight, 5)
 
     def summary(self) -> dict[str, Any]:
         """Return all as plain data; curves are sums over the documents."""
         return {
             "documents": self.documents,
             "curves": {
-                method: {kind: np.round(total, 4).tolist() for kind, total in own.items()}
-                for method, own in self._curves.items()
+                method: {kind: np.round(total, 4).tolist() for kind, total in kinds.items()}
+                for method, kinds in self._curves.items()
             },
             "figures": self._lists,
             "terms": self._terms,
@@ -208,7 +208,7 @@ def _stop_words() -> frozenset[str]:
 
 
 def is_dull(word: str) -> bool:
-    """Say whether a word is a stop-word or punctuation."""
+    """Return whether a word is a stop-word or punctuation."""
     return word.lower() in _stop_words() or corpora.is_punctuation(word)
 
 
@@ -220,16 +220,16 @@ def _explain(
     *,
     again: bool,
 ) -> None:
-    """Explain a document, `again` with another seed, and tally what came of it."""
+    """Explain a document, `again` with another seed, and add the results to the tally."""
     model = model_of(method)
-    best = int(probabilities_of(model)([tokens])[0].argmax())  # what is lazy is loaded here
+    best = int(probabilities_of(model)([tokens])[0].argmax())  # loads lazy parts before the timing
     start = time.perf_counter()
     found = explain(tokens, SEEDS[0])
     tally.add_figure(method, "seconds", time.perf_counter() - start)
     words = [word for word, _ in found]
     tally.add_words(method, str(own_model().classes_[best]), found)
     tally.add_curves(method, curves(model, tokens, words))
-    if words:  # LIME may find no word that speaks for the class
+    if words:  # LIME may find no word with a positive weight
         dull = np.mean([is_dull(word) for word in words[:TOP]])
         tally.add_figure(method, "dull", float(dull))
     if again:
@@ -239,18 +239,18 @@ def _explain(
 
 
 def _drawn(label: str, count: int) -> list[list[str]]:
-    """Return test documents of a newsgroup, drawn by lot among those that are not too long."""
+    """Return random test documents of a newsgroup that are not too long."""
     given = corpora.load_documents()
     short = (given.test.list.unique().list.len() <= LONGEST).to_numpy()
-    own = np.flatnonzero((given.y_test == label) & short)
-    rows = np.random.default_rng(SEEDS[0]).choice(own, count, replace=False).tolist()
+    rows_of_label = np.flatnonzero((given.y_test == label) & short)
+    rows = np.random.default_rng(SEEDS[0]).choice(rows_of_label, count, replace=False).tolist()
     return [given.test[k].to_list() for k in rows]
 
 
 def explain_documents(
     label: str, count: int, twice: int, samples: int, peers: Sequence[str]
 ) -> dict[str, Any]:
-    """Judge all methods on documents of a newsgroup; the first `twice` with two seeds."""
+    """Evaluate all methods on documents of a newsgroup; the first `twice` with two seeds."""
     tally = Tally()
     for number, tokens in enumerate(_drawn(label, count)):
         tally.documents += 1
@@ -293,7 +293,7 @@ def own_terms() -> dict[str, Any]:
 
 
 def bayes_terms() -> dict[str, Any]:
-    """Return the most probable words of each class by MNB's own P(t|c) (MNB-G)."""
+    """Return the most probable words of each class by P(t|c) of MNB (MNB-G)."""
     model, vectorizer = news.fitted("MNB"), news.tfidf()["vectorizer"]
     names = vectorizer.get_feature_names_out()
     order = np.argsort(-model.feature_log_prob_, axis=1, kind="stable")[:, :TOP]
@@ -309,7 +309,9 @@ def bayes_terms() -> dict[str, Any]:
 def dull_shares(found: dict[str, Any]) -> dict[str, float]:
     """Return the share of stop-words and punctuation in the words of all classes."""
     return {
-        name: round(float(np.mean([is_dull(word) for own in lists.values() for word in own])), 4)
+        name: round(
+            float(np.mean([is_dull(word) for words in lists.values() for word in words])), 4
+        )
         for name, lists in found.items()
         if isinstance(lists, dict)
     }
@@ -318,7 +320,7 @@ def dull_shares(found: dict[str, Any]) -> dict[str, float]:
 def step(
     per_class: int, twice: int, samples: int, labels: Sequence[str], peers: Sequence[str]
 ) -> Step:
-    """Return the experiment: documents of each newsgroup, how many twice, samples of LIME."""
+    """Return the experiment."""
     parts: dict[str, Any] = {"STC": (own_terms, ()), "MNB-G": (bayes_terms, ())}
     for label in labels:
         parts[label] = (explain_documents, (label, per_class, twice, samples, tuple(peers)))

@@ -1,4 +1,4 @@
-"""The figures of the page, drawn from the results; nothing is computed here but means."""
+"""The figures of REPORT.md, drawn from the results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Results = dict[str, dict[str, Any]]
 
 @contextmanager
 def canvas(name: str, width: float, height: float, folder: Path) -> Iterator[Figure]:
-    """Give a figure to draw on, and write it as PNG; the same bytes for the same results."""
+    """Yield a figure to draw on, and write it as PNG; equal results give equal bytes."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
         yield figure
@@ -47,9 +47,9 @@ def canvas(name: str, width: float, height: float, folder: Path) -> Iterator[Fig
 def _dots(ax: Any, names: list[str], ours: Any, errors: Any, said: Any) -> None:
     """Draw published and found figures side by side, a row for each model."""
     places = np.arange(len(names))[::-1]
-    for place, own, other in zip(places, ours, said, strict=True):
+    for place, our, other in zip(places, ours, said, strict=True):
         if not np.isnan(other):
-            ax.plot([own, other], [place, place], color="#c8c8c8", linewidth=2, zorder=1)
+            ax.plot([our, other], [place, place], color="#c8c8c8", linewidth=2, zorder=1)
     hues = [OURS if name.startswith("STC") else INK for name in names]
     ax.errorbar(ours, places, xerr=errors, fmt="none", ecolor=hues, elinewidth=1.2, zorder=2)
     ax.scatter(ours, places, color=hues, s=34, zorder=3, label="found here, ± standard error")
@@ -68,16 +68,16 @@ def zoo(results: Results, folder: Path) -> None:
     with canvas("zoo", 8, 3.6, folder) as figure:
         axes = figure.subplots(1, 2, sharey=True)
         for ax, measure in zip(axes, ("F1", "F1-macro"), strict=True):
-            own = [table[name][measure] for name in names]
+            means = [table[name][measure] for name in names]
             k = published.ZOO_MEASURES.index(measure)
             said = np.array([published.ZOO[name][k] for name in names])
-            _dots(ax, names, [m.mean for m in own], [m.error for m in own], said)
+            _dots(ax, names, [m.mean for m in means], [m.error for m in means], said)
             ax.set_title({"F1": "Zoo: F1, weighted by support", "F1-macro": "F1, macro"}[measure])
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
 def pairwise(results: Results, folder: Path) -> None:
-    """Draw who beats whom on Zoo."""
+    """Draw the pairwise comparison of models on Zoo."""
     duels = summary.duels(results["zoo"])
     names = list(duels)
     shares = np.array(
@@ -107,7 +107,13 @@ def news(results: Results, folder: Path) -> None:
     said = np.array([published.NEWS[n][3] if n in published.NEWS else np.nan for n in names])
     with canvas("news", 7.5, 4.2, folder) as figure:
         ax = figure.subplots()
-        _dots(ax, names, ours, [summary.accuracy_error(own, documents) for own in ours], said)
+        _dots(
+            ax,
+            names,
+            ours,
+            [summary.accuracy_error(accuracy, documents) for accuracy in ours],
+            said,
+        )
         best = published.LITERATURE["DEns"][1]
         ax.axvline(best, color=GREY, linewidth=1, linestyle=":")
         ax.text(
@@ -127,7 +133,7 @@ FAITHFUL = {
 
 
 def faithfulness(results: Results, folder: Path) -> None:
-    """Draw deletion and insertion curves on our model, by four ways to rank words."""
+    """Draw deletion and insertion curves of our model for four rankings of words."""
     curves = summary.curves(results["explanation"])
     titles = {
         "deletion": "Words taken away, the strongest first:\nlower is better",
@@ -145,7 +151,7 @@ def faithfulness(results: Results, folder: Path) -> None:
 
 
 def per_model(results: Results, folder: Path) -> None:
-    """Draw how often the class is lost when the strongest words of each explanation are gone."""
+    """Draw the share of documents that keep their class without the strongest words."""
     curves = summary.curves(results["explanation"])
     methods = ["STC, contributions", "STC, LIME"] + [
         f"{name}, LIME" for name in results["explanation"]["settings"]["peers"]
@@ -155,8 +161,8 @@ def per_model(results: Results, folder: Path) -> None:
         axes = figure.subplots(-(-len(methods) // columns), columns, sharex=True, sharey=True)
         for ax, method in zip(axes.flat, methods, strict=False):
             model = method.split(",")[0]
-            own = OURS if method == "STC, contributions" else INK
-            for name, hue, line in ((method, own, "-"), (f"{model}, at random", GREY, ":")):
+            colour = OURS if method == "STC, contributions" else INK
+            for name, hue, line in ((method, colour, "-"), (f"{model}, at random", GREY, ":")):
                 ax.plot(curves[name]["deletion, class kept"], line, color=hue, linewidth=1.8)
             ax.set_title(method.replace("STC, contributions", "STC, itself"))
             ax.set_ylim(0, 1.03)
@@ -200,9 +206,9 @@ def noise(part: Any, folder: Path) -> None:
     with canvas("noise", 6.4, 3.6, folder) as figure:
         ax = figure.subplots()
         for (name, label), hue in zip(names.items(), HUES, strict=False):
-            own = table[name]
+            means = table[name]
             ax.errorbar(
-                places, [m.mean for m in own], [m.error for m in own], color=hue, marker="o",
+                places, [m.mean for m in means], [m.error for m in means], color=hue, marker="o",
                 markersize=4, label=label, linewidth=1.8, linestyle="-" if "ent" in name else "--",
             )  # fmt: skip
         ax.axhline(np.mean(part["commonest"]), color=GREY, linestyle=":", label="commonest class")
@@ -235,10 +241,10 @@ def missing(part: Any, folder: Path) -> None:
     with canvas("missing", 6.4, 2.3, folder) as figure:
         ax = figure.subplots()
         for shift, way, hue in ((0.12, "ignore", OURS), (-0.12, "category", OTHER)):
-            own = [summary.mean_of(part[name][way]) for name in names]
+            stats = [summary.mean_of(part[name][way]) for name in names]
             label = {"ignore": "ignored", "category": "a category"}[way]
             places = np.arange(len(names))[::-1] + shift
-            means, errors = [m.mean for m in own], [m.error for m in own]
+            means, errors = [m.mean for m in stats], [m.error for m in stats]
             ax.errorbar(means, places, xerr=errors, fmt="o", color=hue, label=label)
         ax.set_yticks(range(len(names)), reversed(names.values()))
         ax.set(title="Missing values", xlabel="accuracy, 5 folds", ylim=(-0.5, 1.5))
@@ -247,7 +253,7 @@ def missing(part: Any, folder: Path) -> None:
 
 
 def fallback(part: Any, folder: Path) -> None:
-    """Draw the answer for an animal of which nothing is known."""
+    """Draw the answer for an animal without known values."""
     with canvas("fallback", 5.6, 3.2, folder) as figure:
         ax = figure.subplots()
         places = np.arange(len(part["classes"]))
@@ -263,7 +269,7 @@ def fallback(part: Any, folder: Path) -> None:
 
 
 def online(part: Any, folder: Path) -> None:
-    """Draw the accuracy as batches come."""
+    """Draw the accuracy after each batch."""
     with canvas("online", 5.6, 3.2, folder) as figure:
         ax = figure.subplots()
         ax.plot(part["seen"], part["accuracies"], "o-", color=OURS, label="online")
@@ -274,14 +280,14 @@ def online(part: Any, folder: Path) -> None:
 
 
 def prior_knowledge(part: Any, folder: Path) -> None:
-    """Draw the accuracy with and without statements told beforehand."""
+    """Draw the accuracy with and without prior knowledge."""
     table = summary.prior_table({"prior_knowledge": part})
     with canvas("prior_knowledge", 5.6, 3.2, folder) as figure:
         ax = figure.subplots()
         for name, hue in (("with", OURS), ("without", OTHER)):
-            own = table[name]
+            means = table[name]
             ax.errorbar(
-                part["animals"], [m.mean for m in own], [m.error for m in own], color=hue,
+                part["animals"], [m.mean for m in means], [m.error for m in means], color=hue,
                 marker="o", markersize=4, label=f"{name} prior knowledge",
             )  # fmt: skip
         ax.set(title="Zoo from few animals", xlabel="animals learnt from", ylabel="accuracy")
@@ -289,8 +295,8 @@ def prior_knowledge(part: Any, folder: Path) -> None:
 
 
 def several_labels(part: Any, folder: Path) -> None:
-    """Draw micro and macro F1 on items of several labels."""
-    names = [name for name, own in part.items() if isinstance(own, dict)]
+    """Draw micro and macro F1 on multi-label data."""
+    names = [name for name, scores in part.items() if isinstance(scores, dict)]
     names.sort(key=lambda name: (not name.startswith("STC"), name))
     with canvas("several_labels", 5.6, 3.2, folder) as figure:
         ax = figure.subplots()
@@ -299,7 +305,9 @@ def several_labels(part: Any, folder: Path) -> None:
             places = np.arange(len(names)) + shift
             heights = [part[name][kind] for name in names]
             drawn = ax.bar(places, heights, 0.38, color=hues, alpha=alpha)
-            ax.bar_label(drawn, [f"{kind} {own:.2f}" for own in heights], fontsize=8, padding=2)
+            ax.bar_label(
+                drawn, [f"{kind} {height:.2f}" for height in heights], fontsize=8, padding=2
+            )
         ax.set_xticks(range(len(names)), names)
         ax.set(title="enron: F1 of sets of labels", ylabel="F1", ylim=(0, 0.62))
         ax.grid(axis="x", visible=False)

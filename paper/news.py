@@ -1,4 +1,4 @@
-"""Experiment 2: 20 Newsgroups by date, the tokens of nltk and nothing else."""
+"""Experiment 2: 20 Newsgroups by date, with the tokens of nltk."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ STC: dict[str, dict[str, float]] = {
     "STC-Q": {"power": 1 / 2, "balance": 1.0, "entropy": 1.0},
     "STC-Q, p=1/3": {"power": 1 / 3, "balance": 1.0, "entropy": 1.0},
 }
-# SparseTensorClassifierCV at its defaults, or without phases, which take the longest; whether
-# threads are kept together.
+# Parameters of SparseTensorClassifierCV (phases take the longest), and whether the folds keep
+# threads together.
 TUNED: dict[str, tuple[dict[str, Any], bool]] = {
     "STC, tuned": ({}, False),
     "STC, tuned, threads apart": ({}, True),
@@ -67,13 +67,13 @@ def measures(truth: Any, predicted: Any) -> dict[str, float]:
 
 
 class Clock:
-    """Seconds by the clock, and of work on all cores: others on the machine slow the first only."""
+    """Wall-clock seconds, and CPU seconds on all cores, which other processes hardly change."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter(), time.process_time()
 
     def seconds(self) -> dict[str, float]:
-        """Return the seconds since it was made."""
+        """Return the seconds since the clock was created."""
         now = time.perf_counter(), time.process_time()
         clock, work = (end - start for end, start in zip(now, self._start, strict=True))
         return {"clock": round(clock, 3), "work": round(work, 3)}
@@ -95,7 +95,7 @@ def judged(
 
 
 def plain(parameters: dict[str, float]) -> dict[str, Any]:
-    """Judge a setting of the paper."""
+    """Evaluate a setting of the paper."""
     given = corpora.load_documents()
     model = SparseTensorClassifier(**parameters)
     found = judged(model, given.train, given.y_train, given.test, given.y_test)
@@ -103,14 +103,14 @@ def plain(parameters: dict[str, float]) -> dict[str, Any]:
 
 
 def tuned(options: dict[str, Any], threads_apart: bool) -> dict[str, Any]:
-    """Judge the settings that cross-validation chooses, words in a row among them.
+    """Evaluate the settings that cross-validation chooses, n-grams among them.
 
-    By lot it judges answers in threads that it has learnt from, which test documents, being later,
-    are seldom; so a second time no thread is on both sides of a split.
+    Random folds share threads between training and validation, which the later test documents
+    seldom do; with `threads_apart`, no thread is on both sides of a split.
     """
     given = corpora.load_documents()
     groups = corpora.threads(corpora.raw_texts().train) if threads_apart else None
-    # Words in a row need documents that are strings; no token of nltk has a blank in it.
+    # N-grams need documents that are strings; tokens of nltk contain no blanks.
     train, test = (list(map(" ".join, part.to_list())) for part in (given.train, given.test))
     model = SparseTensorClassifierCV(tokenizer=str.split, random_state=SEED, **options)
     found = judged(model, train, given.y_train, test, given.y_test, groups=groups)
@@ -124,12 +124,12 @@ def tuned(options: dict[str, Any], threads_apart: bool) -> dict[str, Any]:
 
 
 def _penalty(learner: PhaseLearner | None) -> float | None:
-    """The penalty that phases were learnt with, if they were."""
+    """Return the penalty of learnt phases; None without phases."""
     return None if learner is None else float(learner.penalties[0])
 
 
 def answers_in_known_threads() -> dict[str, Any]:
-    """Say how many documents are in a thread that was learnt from: of the test, and of folds."""
+    """Return the share of documents in a thread of the training set: of the test, and of folds."""
     texts = corpora.raw_texts()
     train, test = (np.array(corpora.threads(part)) for part in (texts.train, texts.test))
     folds = StratifiedKFold(5, shuffle=True, random_state=SEED).split(train, texts.y_train)
@@ -142,7 +142,7 @@ def answers_in_known_threads() -> dict[str, Any]:
 
 
 def with_phases() -> dict[str, Any]:
-    """Judge learnt phases, on the paper's best setting."""
+    """Evaluate learnt phases with the paper's best setting."""
     given = corpora.load_documents()
     model = SparseTensorClassifier(**STC["STC-Q, p=1/3"], phases="learn")
     found = judged(model, given.train, given.y_train, given.test, given.y_test)
@@ -157,7 +157,7 @@ def _folder_of_models() -> Path:
 
 
 def _kept(name: str, make: Any) -> Any:
-    """Return what was made before, or make it and keep it."""
+    """Return a cached object; create it the first time."""
     folder = _folder_of_models()
     file = folder / f"{name}.joblib"
     if not file.exists():
@@ -195,23 +195,23 @@ def _fit_and_judge(name: str) -> dict[str, Any]:
 
 
 def fitted(name: str) -> Any:
-    """Return a peer that has learnt 20 Newsgroups."""
+    """Return a peer fitted to 20 Newsgroups."""
     return _kept(name, lambda: _fit_and_judge(name))["model"]
 
 
 def peer_on_news(name: str) -> dict[str, Any]:
-    """Judge a peer at its defaults, and keep it for the third experiment."""
+    """Evaluate a peer with its defaults, and cache it for the third experiment."""
     found: dict[str, Any] = _kept(name, lambda: _fit_and_judge(name))["found"]
     return found
 
 
 def vectorizing() -> dict[str, Any]:
-    """Say what tokens and weights cost, and whether kept tokens give nltk's weights."""
+    """Return the times of tokens and weights, and whether cached tokens give the same weights."""
     from nltk import word_tokenize
 
     corpora.offer_nltk_data()
     texts = corpora.raw_texts().train[:CHECKED]
-    # A quick run lowers tokens instead of texts, so it has none to compare: it makes some.
+    # A quick run lowers tokens instead of texts, so it tokenises these texts again.
     if corpora.is_quick():
         tokens, _ = corpora.tokenized([text.lower() for text in texts])
     else:
@@ -235,13 +235,13 @@ def vectorizing() -> dict[str, Any]:
 
 
 def own_step() -> Step:
-    """Return the paper's settings; one after the other, for the times are compared."""
+    """Return the step of the paper's settings, run one after the other to compare times."""
     parts: dict[str, Any] = {name: (plain, (given,)) for name, given in STC.items()}
     return Step("news_stc", {"stc": STC, "seed": SEED}, parts, jobs=1)
 
 
 def learnt_step(*, quick: bool) -> Step:
-    """Return what learns more than the corpus; the slowest first."""
+    """Return the step of tuned models and learnt phases, the slowest first."""
     parts: dict[str, Any] = {"threads": (answers_in_known_threads, ())}
     if not quick:
         settings = {name: (tuned, given) for name, given in TUNED.items()}
@@ -250,7 +250,7 @@ def learnt_step(*, quick: bool) -> Step:
 
 
 def peer_step(*, quick: bool) -> Step:
-    """Return the peers' part."""
+    """Return the step of the peers."""
     names = QUICK_PEERS if quick else PEERS
     parts: dict[str, Any] = {name: (peer_on_news, (name,)) for name in names}
     parts["weights"] = (vectorizing, ())

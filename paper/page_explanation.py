@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (prose)
-"""The page on the third experiment."""
+"""The chapter of REPORT.md on the third experiment."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ def _faithfulness(result: dict[str, Any]) -> str:
     order = [name for model in models for way in ways if (name := f"{model}, {way}") in areas]
     rows = []
     for method in order:
-        own = figures.get(method, {})
+        values = figures.get(method, {})
         rows.append(
             [
                 method.replace("at random", "by lot"),
                 *(f"{areas[method][kind]:.3f}" for kind in kinds),
-                f"{own['overlap']:.2f}" if "overlap" in own else "",
-                f"{own['dull']:.2f}" if "dull" in own else "",
-                duration(own["seconds"]) if "seconds" in own else "",
+                f"{values['overlap']:.2f}" if "overlap" in values else "",
+                f"{values['dull']:.2f}" if "dull" in values else "",
+                duration(values["seconds"]) if "seconds" in values else "",
             ]
         )
     head = [
@@ -124,4 +124,4 @@ def _faithfulness(result: dict[str, Any]) -> str:
 
 def _dull_lists(result: dict[str, Any]) -> str:
     shares = result["parts"]["STC"]["dull_share"] | result["parts"]["MNB-G"]["dull_share"]
-    return table(["", *shares], [["dull words", *(f"{own:.2f}" for own in shares.values())]])
+    return table(["", *shares], [["dull words", *(f"{share:.2f}" for share in shares.values())]])

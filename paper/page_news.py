@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (prose)
-"""The page on the second experiment."""
+"""The chapter of REPORT.md on the second experiment."""
 
 from __future__ import annotations
 
@@ -97,29 +97,29 @@ Of the documents that a fold by lot judges, {threads["share_of_folds"]:.0%} are 
 
 def _choices(rows: dict[str, dict[str, Any]]) -> str:
     lines = []
-    for name, own in rows.items():
-        if "chosen" not in own:
+    for name, row in rows.items():
+        if "chosen" not in row:
             continue
-        chosen = own["chosen"]
+        chosen = row["chosen"]
         numbers = (f"{chosen[key]:.3g}" for key in ("ngrams", "power", "balance", "entropy"))
         penalty = _phases(chosen["phases"])
-        score, accuracy = own["score_in_cross_validation"], own["accuracy"]
+        score, accuracy = row["score_in_cross_validation"], row["accuracy"]
         lines.append(
-            [name, *numbers, penalty, str(own["settings_tried"]), f"{score:.3f}", f"{accuracy:.3f}"]
+            [name, *numbers, penalty, str(row["settings_tried"]), f"{score:.3f}", f"{accuracy:.3f}"]
         )
     head = ["", "words in a row up to", "power", "balance", "entropy", "phases", "of"]
     return table([*head, "score in cross-validation", "accuracy in the test"], lines)
 
 
 def _phases(penalty: float | None) -> str:
-    """What was learnt beside the corpus."""
+    """Return a text about the learnt phases."""
     if penalty is None:
         return "none"
     return "the sharpness only" if penalty == float("inf") else f"penalty {penalty:g}"
 
 
 def _threads_apart(rows: dict[str, dict[str, Any]]) -> str:
-    """What keeping threads together changes, with phases and without."""
+    """Return a text about the effect of folds that keep threads together."""
     said = []
     for name, way in (("STC, tuned without phases", "without phases"), ("STC, tuned", "with them")):
         lot, apart = rows[name], rows[f"{name}, threads apart"]
@@ -132,8 +132,8 @@ def _threads_apart(rows: dict[str, dict[str, Any]]) -> str:
 def _news_times(results: dict[str, dict[str, Any]], rows: dict[str, dict[str, Any]]) -> str:
     weights = results["news_peers"]["parts"]["weights"]
     lines = []
-    for name, own in rows.items():
-        parts = [own["seconds"]] if name.startswith("STC") else [own["seconds"], weights["seconds"]]
+    for name, row in rows.items():
+        parts = [row["seconds"]] if name.startswith("STC") else [row["seconds"], weights["seconds"]]
         seconds = [
             sum(part[phase][kind] for part in parts)
             for kind in ("work", "clock")
@@ -149,15 +149,15 @@ def _news_times(results: dict[str, dict[str, Any]], rows: dict[str, dict[str, An
     return f"""To learn from all training documents, and to predict all test documents, from tokens (for the peers with TF-IDF). Measured
 once, the two of the paper one after the other, the rest two at a time, {_crowd(results)}. Whether the paper's times hold tokenising is not known.
 
-{table(head, [row for _, row in sorted(lines, key=lambda own: own[0])])}"""
+{table(head, [row for _, row in sorted(lines, key=lambda line: line[0])])}"""
 
 
 def _crowd(results: dict[str, dict[str, Any]]) -> str:
-    """How busy the machine was: two of our own processes are expected."""
+    """Return a text about the load of the machine; two processes are ours."""
     environments = [
         results[name]["environment"] for name in ("news_stc", "news_learnt", "news_peers")
     ]
-    cores, load = environments[0]["cpus"], max(own["load"] for own in environments)
+    cores, load = environments[0]["cpus"], max(environment["load"] for environment in environments)
     if load <= cores + 1:
         return f"on {cores} cores that did little else (load {load:.1f})"
     return (

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (prose)
-"""The page on the properties."""
+"""The chapter of REPORT.md on the properties."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Over all animals and classes of Zoo the largest difference from the formulas, wr
 
 def _noise(part: dict[str, Any], splits: int) -> str:
     rows = [
-        [name, *(with_error(own) for own in means)]
+        [name, *(with_error(mean) for mean in means)]
         for name, means in summary.noise_table(part).items()
     ]
     head = ["setting", *(f"{value:,} random values" for value in part["values"])]
@@ -55,7 +55,7 @@ def _balance(part: dict[str, Any]) -> str:
     recall = summary.recall_of_rarest(part)
     share = min(part["counts"]) / sum(part["counts"])
     rows = [
-        [f"{value:g}", *(f"{own:.3f}" for own in row)]
+        [f"{value:g}", *(f"{recall_of_class:.3f}" for recall_of_class in row)]
         for value, row in zip(part["balances"], part["recalls"], strict=True)
     ]
     return f"""### Balance
@@ -72,10 +72,10 @@ def _missing(part: dict[str, Any]) -> str:
     rows = [
         [
             name,
-            f"{own['missing']:,} in {own['rows']:,} rows",
-            *(with_error(summary.mean_of(own[way])) for way in ("ignore", "category")),
+            f"{scores['missing']:,} in {scores['rows']:,} rows",
+            *(with_error(summary.mean_of(scores[way])) for way in ("ignore", "category")),
         ]
-        for name, own in part.items()
+        for name, scores in part.items()
     ]
     return f"""### Missing values
 
@@ -107,7 +107,7 @@ learnt and unlearnt, by {part["difference_after_unlearning"]:.1g}.
 def _prior(parts: dict[str, Any], settings: dict[str, Any]) -> str:
     part = parts["prior_knowledge"]
     rows = [
-        [name, *(with_error(own) for own in means)]
+        [name, *(with_error(mean) for mean in means)]
         for name, means in summary.prior_table(parts).items()
     ]
     return f"""### Prior knowledge
@@ -122,9 +122,9 @@ animal is seen; accuracy, {settings["splits"]} splits.
 
 def _labels(part: dict[str, Any]) -> str:
     rows = [
-        [name, f"{own['micro']:.3f}", f"{own['macro']:.3f}"]
-        for name, own in sorted(part.items())
-        if isinstance(own, dict)
+        [name, f"{scores['micro']:.3f}", f"{scores['macro']:.3f}"]
+        for name, scores in sorted(part.items())
+        if isinstance(scores, dict)
     ]
     return f"""### Several labels
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (prose)
-"""The page on the first experiment."""
+"""The chapter of REPORT.md on the first experiment."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ A hundred splits are few: the two of ours on the first {few} splits and on all {
 
 def _zoo_against_paper(everything: dict[str, dict[str, Mean]]) -> str:
     rows = []
-    for name, own in everything.items():
+    for name, means in everything.items():
         said = published.ZOO.get(name)
         cells = [f"**{name}**" if name.startswith("STC") else name]
         for k, measure in enumerate(published.ZOO_MEASURES):
-            found = own[measure]
+            found = means[measure]
             cells.append(f"{said[k]:.3f}" if said else "")
             cells.append(with_error(found))
             cells.append(signed(found.mean - said[k]) if said else "")
@@ -60,11 +60,11 @@ def _zoo_first(result: dict[str, Any], few: int, splits: int) -> str:
     for count in (few, splits):
         means = summary.zoo_table(result, count)
         rows += [
-            [f"{name}, {count:,} splits", *(with_error(own) for own in means[name].values())]
+            [f"{name}, {count:,} splits", *(with_error(mean) for mean in means[name].values())]
             for name in ("STC-C", "STC-Q")
         ]
     for name in ("STC-C", "STC-Q"):
-        rows.append([f"{name}, published", *(f"{own:.3f}" for own in published.ZOO[name])])
+        rows.append([f"{name}, published", *(f"{value:.3f}" for value in published.ZOO[name])])
     return table(["", *published.ZOO_MEASURES], sorted(rows, key=lambda row: row[0][:5]))
 
 
@@ -72,9 +72,9 @@ def _duels(result: dict[str, Any]) -> str:
     duels = summary.duels(result)
     names = list(duels)
     rows = []
-    for row, own in duels.items():
-        cells = [f"{own[column].share:.2f}" if row != column else "" for column in names]
-        mean, said = summary.duel_mean(own), published.ZOO_PAIRWISE_MEAN[row]
+    for row, opponents in duels.items():
+        cells = [f"{opponents[column].share:.2f}" if row != column else "" for column in names]
+        mean, said = summary.duel_mean(opponents), published.ZOO_PAIRWISE_MEAN[row]
         rows.append([row, *cells, f"{mean:.2f}", f"{said:.2f}", f"{mean - said:+.2f}"])
     return f"""### Who beats whom
 
@@ -95,14 +95,14 @@ STC-Q against each, with the standard error of the share, and the number of ties
 
 
 def _stc_q_against(duels: dict[str, dict[str, Duel]]) -> str:
-    own = duels["STC-Q"]
+    opponents = duels["STC-Q"]
     rows = [
         [
             column,
             f"{said:.2f}",
-            f"{own[column].share:.2f} ± {own[column].error:.2f}",
-            f"{own[column].share - said:+.2f}",
-            str(own[column].ties),
+            f"{opponents[column].share:.2f} ± {opponents[column].error:.2f}",
+            f"{opponents[column].share - said:+.2f}",
+            str(opponents[column].ties),
         ]
         for column, said in published.ZOO_STC_Q_BEATS.items()
     ]
@@ -110,7 +110,7 @@ def _stc_q_against(duels: dict[str, dict[str, Duel]]) -> str:
 
 
 def _weaker_duels(result: dict[str, Any]) -> str:
-    """The means of the rows, and what STC-Q beats, with the variants that fit the paper's peers."""
+    """Return the pairwise comparison with the variants of peers that agree with the paper."""
     instead = {name: variant for name, (variant, _) in explained.ZOO.items()}
     found = [summary.duels(result), summary.duels(result, instead)]
     means = {
@@ -122,13 +122,13 @@ def _weaker_duels(result: dict[str, Any]) -> str:
         for name, said in published.ZOO_STC_Q_BEATS.items()
     }
     rows = [
-        [instead.get(name, name), *(f"{x:.2f}" for x in (*own, *shares.get(name, ())))]
-        for name, own in means.items()
+        [instead.get(name, name), *(f"{x:.2f}" for x in (*values, *shares.get(name, ())))]
+        for name, values in means.items()
     ]
     head = ["mean, published", "above", "with the variants"]
     head += ["STC-Q beats it, published", "above", "with the variants"]
     before, after = (
-        [max(abs(own[k] - own[0]) for own in part.values()) for part in (means, shares)]
+        [max(abs(values[k] - values[0]) for values in part.values()) for part in (means, shares)]
         for k in (1, 2)
     )
     return f"""{table(["", *head], [row + [""] * (len(head) + 1 - len(row)) for row in rows])}

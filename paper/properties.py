@@ -1,4 +1,4 @@
-"""The paper's properties, each a small check that says what was expected and what was found."""
+"""The properties that the paper states, each checked on a small example."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEST_SHARE = 0.3
 NOISE = (0, 10, 30, 100, 300, 1000)
 BALANCES = tuple(np.round(np.linspace(0, 2, 11), 2).tolist())
 BATCHES = 10
-# What anyone knows of animals, and how many animals each statement is worth.
+# Prior knowledge of animals, and the weight of each statement in animals.
 TEXTBOOK = {
     "Mammal": {"milk": 1, "hair": 1},
     "Bird": {"feathers": 1, "eggs": 1},
@@ -56,7 +56,7 @@ def _rounded(values: Any, digits: int = 6) -> Any:
 
 
 def special_cases() -> dict[str, Any]:
-    """Compare two settings with the formulas of a textbook of probability, written out densely.
+    """Compare two settings with textbook formulas of probability, written out densely.
 
     Classical: the law of total probability, sum over j of P(i|j) x_j. Quantum: the squared modulus
     of a sum of amplitudes, |sum over j of sqrt(P(j|i)) sqrt(x_j)|^2, normalised (Born's rule).
@@ -85,7 +85,7 @@ def special_cases() -> dict[str, Any]:
 
 
 def noise(splits: int) -> dict[str, Any]:
-    """Add attributes with values drawn by lot to Zoo, and see how accuracy lasts."""
+    """Add random attributes to Zoo and measure the accuracy."""
     accuracies: dict[str, list[list[float]]] = {name: [] for name in SETTINGS}
     for seed, (X_train, X_test, y_train, y_test) in _zoo_splits(splits, test_size=TEST_SHARE):
         generator = np.random.default_rng(seed)
@@ -93,8 +93,8 @@ def noise(splits: int) -> dict[str, Any]:
         rows: dict[str, list[float]] = {name: [] for name in SETTINGS}
         for count in NOISE:
             noisy = [
-                part.hstack([pl.Series(f"noise{k}", own[:, k]) for k in range(count)])
-                for part, own in zip((X_train, X_test), drawn, strict=True)
+                part.hstack([pl.Series(f"noise{k}", values[:, k]) for k in range(count)])
+                for part, values in zip((X_train, X_test), drawn, strict=True)
             ]
             model = SparseTensorClassifier().fit(noisy[0], y_train)
             for name, setting in SETTINGS.items():
@@ -113,7 +113,7 @@ def noise(splits: int) -> dict[str, Any]:
 
 
 def balance() -> dict[str, Any]:
-    """Raise the balance on Car, whose rarest class is 4 % of the cars; 5 folds."""
+    """Measure the recall of each class of Car, whose rarest class has 4 %, for each balance."""
     task = data.load_task("car")
     labels, counts = np.unique(task.y, return_counts=True)
     rarest = labels[counts.argmin()]
@@ -138,7 +138,7 @@ def balance() -> dict[str, Any]:
 
 
 def missing() -> dict[str, Any]:
-    """Ignore what is missing, or make it a category: House votes and Soybean, 5 folds."""
+    """Compare missing values ignored and as a category: House votes and Soybean, 5 folds."""
     found: dict[str, Any] = {}
     for name in ("house-votes", "soybean"):
         task = data.load_task(name)
@@ -159,7 +159,7 @@ def missing() -> dict[str, Any]:
 
 
 def fallback() -> dict[str, Any]:
-    """Ask for an animal of which no value was ever seen."""
+    """Predict an animal whose values are all unknown."""
     X, y = load_zoo()
     model = SparseTensorClassifier().fit(X, y)
     unknown = X[:1].select(pl.lit(99).alias(name) for name in X.columns)
@@ -173,7 +173,7 @@ def fallback() -> dict[str, Any]:
         "classes": model.classes_.tolist(),
         "frequencies": _rounded(frequencies),
         "answer": _rounded(answers["quantum, entropy"]),
-        "difference": float(max(abs(own - frequencies).max() for own in answers.values())),
+        "difference": float(max(abs(answer - frequencies).max() for answer in answers.values())),
     }
 
 
@@ -181,7 +181,7 @@ def fallback() -> dict[str, Any]:
 
 
 def online() -> dict[str, Any]:
-    """Learn the Zoo in batches, in any order, with a detour that is unlearnt; compare with once."""
+    """Compare online learning in batches, with unlearning, to a single fit."""
     X, y = load_zoo()
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=0)
     whole = SparseTensorClassifier().fit(X_train, y_train)
@@ -207,7 +207,7 @@ def online() -> dict[str, Any]:
 
 
 def prior_knowledge(splits: int) -> dict[str, Any]:
-    """Tell seven statements about animals beforehand, then learn from few animals."""
+    """Learn seven statements about animals, then a few animals."""
     accuracies: dict[str, list[list[float]]] = {"without": [], "with": []}
     weights = [TEXTBOOK_WEIGHT] * len(TEXTBOOK)
     for _, (X_train, X_test, y_train, y_test) in _zoo_splits(splits, test_size=TEST_SHARE):
@@ -216,8 +216,8 @@ def prior_knowledge(splits: int) -> dict[str, Any]:
             for count in FEW:
                 model = SparseTensorClassifier()
                 if name == "with":
-                    told = list(TEXTBOOK.values())
-                    model.partial_fit(told, list(TEXTBOOK), sample_weight=weights)
+                    statements = list(TEXTBOOK.values())
+                    model.partial_fit(statements, list(TEXTBOOK), sample_weight=weights)
                 model.partial_fit(X_train[:count].to_dicts(), y_train[:count])
                 row.append(float(model.score(X_test.to_dicts(), y_test)))
             rows.append(_rounded(row))
@@ -228,7 +228,7 @@ def prior_knowledge(splits: int) -> dict[str, Any]:
 
 
 def several_labels() -> dict[str, Any]:
-    """Learn e-mails of several labels (enron), and compare with a classifier per label."""
+    """Compare multi-label learning on enron with a classifier per label."""
     part = data.load_enron()
     found: dict[str, Any] = {}
     for name, model in (
@@ -242,7 +242,7 @@ def several_labels() -> dict[str, Any]:
             for kind in ("micro", "macro")
         }
     texts, sets = ["tank", "kiss", "tank kiss"], [{"war"}, {"love"}, {"war", "love"}]
-    shares = [{label: 1 / len(own) for label in own} for own in sets]
+    shares = [{label: 1 / len(labels) for label in labels} for labels in sets]
     corpora_ = [
         SparseTensorClassifier(label_threshold=0.5).fit(texts, y).corpus_["mass"].to_numpy()
         for y in (sets, shares)
@@ -253,14 +253,14 @@ def several_labels() -> dict[str, Any]:
 
 
 def check_data() -> None:
-    """Raise DataMissingError unless the tables are there; nobody fetches these."""
+    """Raise DataMissingError if a table is missing; these are not downloaded."""
     for name in ("car", "house-votes", "soybean"):
         data.task_files(name)
     data.multilabel_files("enron")
 
 
 def step(splits: int) -> Step:
-    """Return all checks; those on random splits of Zoo are averaged over so many."""
+    """Return the step of all checks; `splits` is the number of random splits of Zoo."""
     parts: dict[str, Any] = {
         "noise": (noise, (splits,)),
         "prior_knowledge": (prior_knowledge, (splits,)),

@@ -1,4 +1,4 @@
-"""What the paper says, as data, and why we differ where we do."""
+"""The figures that the paper publishes."""
 
 from __future__ import annotations
 

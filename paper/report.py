@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (prose)
-"""REPORT.md: every number in it is read from the results of the steps."""
+"""REPORT.md, written from the results of the steps."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Results = dict[str, dict[str, Any]]
 
 
 def read_results(folder: Path) -> Results:
-    """Read what the steps wrote."""
+    """Read the results of the steps."""
     return {name: steps.read(folder / f"{name}.json") for name in STEPS}
 
 
 def complete(folder: Path) -> bool:
-    """Say whether there is a result of every step."""
+    """Return whether every step has a result."""
     return all((folder / f"{name}.json").exists() for name in STEPS)
 
 
@@ -60,9 +60,16 @@ def _opening(results: Results) -> str:
     groups = dict.fromkeys(bar.group for bar in found)
     rows = []
     for group in groups:
-        own = [bar for bar in found if bar.group == group]
-        beyond = sum(bar.note != "" for bar in own)
-        rows.append([group, str(len(own)), str(sum(bar.holds for bar in own)), str(beyond)])
+        bars_of_group = [bar for bar in found if bar.group == group]
+        beyond = sum(bar.note != "" for bar in bars_of_group)
+        rows.append(
+            [
+                group,
+                str(len(bars_of_group)),
+                str(sum(bar.holds for bar in bars_of_group)),
+                str(beyond),
+            ]
+        )
     zoo, news = summary.zoo_table(results["zoo"]), summary.news_rows(results)
     said = published.ZOO["STC-Q"][2], published.NEWS["STC-Q, p=1/3"][3]
     return f"""# The paper, reproduced
@@ -98,18 +105,20 @@ def _environment(results: Results) -> str:
     rows = [
         [
             name,
-            duration(own["wall_seconds"]),
-            own["environment"]["time"][:10],
-            f"{own['environment']['load']:.1f}",
+            duration(result["wall_seconds"]),
+            result["environment"]["time"][:10],
+            f"{result['environment']['load']:.1f}",
         ]
-        for name, own in results.items()
+        for name, result in results.items()
     ]
-    rows.append(["all", duration(sum(own["wall_seconds"] for own in results.values())), "", ""])
-    own = results["zoo"]["environment"]
-    versions = ", ".join(f"{name} {number}" for name, number in own["versions"].items())
+    rows.append(
+        ["all", duration(sum(result["wall_seconds"] for result in results.values())), "", ""]
+    )
+    environment = results["zoo"]["environment"]
+    versions = ", ".join(f"{name} {number}" for name, number in environment["versions"].items())
     return f"""## The machine
 
-Python {own["python"]}, {own["cpus"]} cores (the load says how many processes wanted one at the end of a step, two of them ours),
+Python {environment["python"]}, {environment["cpus"]} cores (the load says how many processes wanted one at the end of a step, two of them ours),
 {versions}. A step may have been run in several goes: then
 models kept from an earlier go, and tokens, are not in its time.
 

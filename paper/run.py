@@ -1,7 +1,7 @@
 """The paper, reproduced: `python paper/run.py [--quick] [--check] [--only STEP ...] [--fresh]`.
 
-Runs the three experiments and the checks of properties, each step only if its result is not there
-yet, writes `REPORT.md` and its figures from the results, and holds them against the paper.
+Runs the three experiments and the checks of properties, each step only if it has no result yet,
+writes `REPORT.md` and its figures from the results, and compares them with the paper.
 """
 
 from __future__ import annotations
@@ -75,31 +75,33 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="fewer runs, wider tolerance")
     parser.add_argument(
-        "--check", action="store_true", help="run nothing; is REPORT.md what the results give?"
+        "--check", action="store_true", help="run nothing; compare REPORT.md with the results"
     )
     names = report.STEPS
     parser.add_argument("--only", nargs="+", choices=names, metavar="STEP", help=", ".join(names))
-    parser.add_argument("--fresh", action="store_true", help="forget the results of these steps")
+    parser.add_argument(
+        "--fresh", action="store_true", help="delete earlier results of these steps"
+    )
     return parser.parse_args()
 
 
 def check() -> int:
-    """Say whether the page is what the results give, and whether they hold."""
+    """Check that REPORT.md agrees with the results and that all bars hold."""
     results = report.read_results(RESULTS)
     same = report.page(results) == report.PAGE.read_text(encoding="utf-8")
     found = bars.all_bars(results)
     print(shown([bar for bar in found if not bar.holds]) if not all_hold(found) else "all hold")
-    print("REPORT.md is what the results give" if same else "REPORT.md is not: run `make paper`")
+    print("REPORT.md is up to date" if same else "REPORT.md is out of date: run `make paper`")
     return 0 if same and all_hold(found) else 1
 
 
 def all_hold(found: list[bars.Bar]) -> bool:
-    """Say whether every bar holds."""
+    """Return whether every bar holds."""
     return all(bar.holds for bar in found)
 
 
 def chosen_steps(arguments: argparse.Namespace, folder: Path) -> list[steps.Step]:
-    """Return the steps to run; say at once, not after an hour, if one lacks its data."""
+    """Return the steps to run; exit at once if one lacks its data."""
     chosen = [
         step
         for step in all_steps(quick=arguments.quick)
@@ -118,14 +120,14 @@ def chosen_steps(arguments: argparse.Namespace, folder: Path) -> list[steps.Step
 
 
 def main() -> int:
-    """Run what is asked for; return 1 if a bar does not hold."""
+    """Run the chosen steps; return 1 if a bar does not hold."""
     arguments = parse()
     if arguments.check:
         return check()
     folder = RESULTS
     if arguments.quick:
         folder = corpora.use_quick_cache()
-        shutil.rmtree(folder, ignore_errors=True)  # a quick run is a test: it takes nothing over
+        shutil.rmtree(folder, ignore_errors=True)  # a quick run is a test and reuses nothing
     start = time.perf_counter()
     for step in chosen_steps(arguments, folder):
         if arguments.fresh:

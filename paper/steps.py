@@ -1,4 +1,4 @@
-"""Steps that are run once: each writes its parts to a JSON file as they come, and goes on there."""
+"""Steps that run once: each writes its parts to a JSON file, and resumes from it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Work = tuple[Callable[..., Any], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Step:
-    """Work in named parts that do not need each other.
+    """Work in named, independent parts.
 
-    A result is taken for granted if it was got with the same settings: name there all that it
-    depends on. Parts whose times are compared are done one after the other (`jobs` 1). What all
-    parts need is made `before` them, lest two processes make it at once. Models are `kept` in a
-    folder for other steps.
+    A result is reused if its settings are the same, so `settings` holds everything it depends on.
+    Parts whose times are compared run one after the other (`jobs` 1). `before` creates what all
+    parts need, so that no two processes create it at once. `kept` is the folder of models that
+    other steps use.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Step:
     kept: Path | None = None
 
     def file(self, folder: Path) -> Path:
-        """Return where the results are."""
+        """Return the file of the results."""
         return folder / f"{self.name}.json"
 
 
 def forget(step: Step, folder: Path) -> None:
-    """Forget the results of a step, and the models it kept."""
+    """Delete the results of a step, and its models."""
     step.file(folder).unlink(missing_ok=True)
     if step.kept is not None:
         shutil.rmtree(step.kept, ignore_errors=True)
@@ -62,7 +62,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def _begun(step: Step, folder: Path) -> dict[str, Any]:
-    """Return what there is of a step already; nothing, if it was got with other settings."""
+    """Return the results so far; none if the settings differ."""
     file = step.file(folder)
     if file.exists():
         found = read(file)
@@ -76,11 +76,11 @@ def _write(file: Path, result: dict[str, Any]) -> None:
         f"  {json.dumps(key)}: {json.dumps(value, sort_keys=True)}"
         for key, value in sorted(result["parts"].items())
     )
-    head = json.dumps({key: own for key, own in result.items() if key != "parts"}, indent=1)
+    head = json.dumps({key: value for key, value in result.items() if key != "parts"}, indent=1)
     draft = file.with_suffix(".draft")
     # A line for each part: short to read, and a changed part is a changed line.
     draft.write_text(f'{head[:-2]},\n "parts": {{\n{parts}\n }}\n}}\n', encoding="utf-8")
-    draft.replace(file)  # an interrupted run must not leave half a file
+    draft.replace(file)  # an interrupted run must not leave an incomplete file
 
 
 def _timed(key: str, function: Callable[..., Any], given: tuple[Any, ...]) -> tuple[str, Any]:
@@ -91,7 +91,7 @@ def _timed(key: str, function: Callable[..., Any], given: tuple[Any, ...]) -> tu
 
 
 def run(step: Step, folder: Path) -> dict[str, Any]:
-    """Do what is left of a step, and return its results."""
+    """Run the remaining parts of a step, and return its results."""
     folder.mkdir(parents=True, exist_ok=True)
     result = _begun(step, folder)
     left = {key: work for key, work in step.parts.items() if key not in result["parts"]}
@@ -99,7 +99,7 @@ def run(step: Step, folder: Path) -> dict[str, Any]:
     took_before = result["wall_seconds"]
     if left and step.before is not None:
         step.before()
-    # A process that has grown is replaced by a new one, which is no news.
+    # joblib replaces processes that have grown, and warns of it.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
     with Progress(step.name) as bar, parallel_config("loky", inner_max_num_threads=1):
         finished = Parallel(n_jobs=step.jobs, return_as="generator_unordered", batch_size=1)(
@@ -115,5 +115,5 @@ def run(step: Step, folder: Path) -> dict[str, Any]:
 
 
 def complete(step: Step, folder: Path) -> bool:
-    """Say whether all parts are there, got with these settings."""
+    """Return whether all parts have results with these settings."""
     return set(step.parts) <= set(_begun(step, folder)["parts"])

@@ -1,4 +1,4 @@
-"""Means, standard errors and tables of what the steps wrote: no model is run here."""
+"""Means, standard errors and tables of the results of the steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Result = dict[str, Any]
 
 
 class Mean(NamedTuple):
-    """A mean, its standard error, and of how many runs."""
+    """A mean, its standard error, and the number of runs."""
 
     mean: float
     error: float
@@ -21,9 +21,9 @@ class Mean(NamedTuple):
 
 def mean_of(values: Any) -> Mean:
     """Return the mean of runs and its standard error."""
-    own = np.asarray(values, dtype=float)
-    error = own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else float("nan")
-    return Mean(float(own.mean()), float(error), len(own))
+    array = np.asarray(values, dtype=float)
+    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else float("nan")
+    return Mean(float(array.mean()), float(error), len(array))
 
 
 # --- Zoo -----------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def zoo_table(result: Result, splits: int | None = None) -> dict[str, dict[str, 
 
 
 class Duel(NamedTuple):
-    """In which share of the runs that were no tie a model beat another; the standard error."""
+    """Share of runs, without ties, in which a model beats another; its standard error."""
 
     share: float
     error: float
@@ -72,12 +72,12 @@ def duels(result: Result, instead: dict[str, str] | None = None) -> dict[str, di
     common = min(map(len, runs.values()))
     f1 = {name: rows[:common, published.ZOO_MEASURES.index("F1")] for name, rows in runs.items()}
     found: dict[str, dict[str, Duel]] = {}
-    for row, own in f1.items():
+    for row, scores in f1.items():
         found[row] = {}
         for column, other in f1.items():
             if row == column:
                 continue
-            wins, losses = int((own > other).sum()), int((own < other).sum())
+            wins, losses = int((scores > other).sum()), int((scores < other).sum())
             share = wins / max(wins + losses, 1)
             error = np.sqrt(share * (1 - share) / max(wins + losses, 1))
             found[row][column] = Duel(share, float(error), common - wins - losses)
@@ -95,8 +95,8 @@ def duel_mean(row: dict[str, Duel]) -> float:
 def news_rows(results: dict[str, Result]) -> dict[str, dict[str, Any]]:
     """Return the measures of every model, ours and the peers'."""
     steps = ("news_stc", "news_learnt", "news_peers")
-    parts = {name: own for step in steps for name, own in results[step]["parts"].items()}
-    return {name: own for name, own in parts.items() if "accuracy" in own}
+    parts = {name: part for step in steps for name, part in results[step]["parts"].items()}
+    return {name: part for name, part in parts.items() if "accuracy" in part}
 
 
 def accuracy_error(accuracy: float, documents: int) -> float:
@@ -108,19 +108,19 @@ def accuracy_error(accuracy: float, documents: int) -> float:
 
 
 def _samples(result: Result) -> list[Result]:
-    return [own for _, own in sorted(result["parts"].items()) if "curves" in own]
+    return [part for _, part in sorted(result["parts"].items()) if "curves" in part]
 
 
 def documents(result: Result) -> int:
-    """Return how many documents were explained by all methods."""
-    return sum(own["documents"] for own in _samples(result))
+    """Return the number of documents that all methods explained."""
+    return sum(part["documents"] for part in _samples(result))
 
 
 def curves(result: Result) -> dict[str, dict[str, np.ndarray]]:
     """Return the mean curves of each method."""
     totals: dict[str, dict[str, Any]] = defaultdict(lambda: defaultdict(float))
-    for own in _samples(result):
-        for method, kinds in own["curves"].items():
+    for part in _samples(result):
+        for method, kinds in part["curves"].items():
             for kind, values in kinds.items():
                 totals[method][kind] = totals[method][kind] + np.array(values)
     count = documents(result)
@@ -141,8 +141,8 @@ def areas(result: Result) -> dict[str, dict[str, float]]:
 def figures(result: Result) -> dict[str, dict[str, float]]:
     """Return the mean of each figure of each method; of seconds the median."""
     lists: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for own in _samples(result):
-        for method, kinds in own["figures"].items():
+    for part in _samples(result):
+        for method, kinds in part["figures"].items():
             for kind, values in kinds.items():
                 lists[method][kind] += values
     return {
@@ -155,17 +155,17 @@ def figures(result: Result) -> dict[str, dict[str, float]]:
 
 
 def terms(result: Result) -> dict[str, dict[str, list[str]]]:
-    """Return the words of each newsgroup by each way to find them, strongest first."""
+    """Return the words of each newsgroup by each method, strongest first."""
     top = result["settings"]["top"]
     found = {
-        name: own
+        name: words
         for part in ("STC", "MNB-G")
-        for name, own in result["parts"][part].items()
+        for name, words in result["parts"][part].items()
         if name in published.TOP_WORDS
     }
     totals: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for own in _samples(result):
-        for method, labels in own["terms"].items():
+    for sample in _samples(result):
+        for method, labels in sample["terms"].items():
             for label, words in labels.items():
                 total = totals[method][label]
                 for word, weight in words.items():

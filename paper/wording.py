@@ -1,4 +1,4 @@
-"""Markdown from plain data."""
+"""Plain data as Markdown."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def picture(name: str, caption: str) -> str:
-    """Return a figure with what it shows, for those who cannot see it, too."""
+    """Return a figure with its caption as alternative text."""
     return f"![{caption}](figures/{name}.png)"
 
 
 def code(words: Iterable[str]) -> str:
-    """Return words as they are, whatever they mean to Markdown."""
+    """Return words as code, so that Markdown does not interpret them."""
     return ", ".join(
         "`` ` ``" if word == "`" else f"`{word}`".replace("|", "\\|") for word in words
     )
@@ -32,9 +32,9 @@ def signed(value: float) -> str:
     return "0.000" if float(text) == 0 else text
 
 
-def with_error(own: Mean) -> str:
+def with_error(mean: Mean) -> str:
     """Return a mean with its standard error."""
-    return f"{own.mean:.3f} ± {own.error:.3f}"
+    return f"{mean.mean:.3f} ± {mean.error:.3f}"
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Experiment 1: the Zoo, split again and again into 70 % to learn from and 30 % to judge by."""
+"""Experiment 1: random splits of Zoo into 70 % training set and 30 % test set."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def measures(truth: Any, predicted: Any) -> list[float]:
 
 
 def stc_on_splits(seeds: list[int]) -> dict[str, list[list[float]]]:
-    """Judge STC-C and STC-Q on splits."""
+    """Evaluate STC-C and STC-Q on splits."""
     X, y = load_zoo()
     found: dict[str, list[list[float]]] = {name: [] for name in STC}
     for seed in seeds:
@@ -84,7 +84,7 @@ def stc_on_splits(seeds: list[int]) -> dict[str, list[list[float]]]:
 def peers_on_splits(
     seeds: list[int], grids: dict[str, tuple[str, dict[str, list[Any]]]]
 ) -> dict[str, list[list[float]]]:
-    """Judge scikit-learn's classifiers on splits, tuned on each training set for weighted F1."""
+    """Evaluate scikit-learn's classifiers on splits, tuned on each training set for weighted F1."""
     frame, labels = load_zoo()
     X, y = frame.to_numpy().astype(float), labels.to_numpy()
     found: dict[str, list[list[float]]] = {name: [] for name in grids}
@@ -106,7 +106,7 @@ def peers_on_splits(
 
 
 def step(splits: int, peer_splits: int) -> Step:
-    """Return the experiment: on how many splits we are judged, and on how many the peers."""
+    """Return the experiment: the number of splits for STC, and for the peers."""
     grids = {name: (name, values) for name, values in GRIDS.items()}
     parts: dict[str, Any] = {}
     for kind, work, count, chunk, *given in (
