@@ -22,7 +22,7 @@ class StcError(Exception):
     rows : range, default=None
         The rows of the source in which the fault is, where the row itself is not known.
     path : str, default=None
-        The file.
+        The file, or the URL of the store without its password.
     hint : str, default=None
         What the caller can do.
 

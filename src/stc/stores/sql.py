@@ -113,6 +113,8 @@ class SqlSession(Session):
         """Add entries up; delete those without support, and unused features and classes."""
         self.insert_rows(tables.entries, model, entries, "add")
         less = entries.filter(pl.col("support") <= 0)
+        if less.is_empty():
+            return
         keys = less.select("feature", "set", "class")
         self.delete_rows(tables.entries, model, keys, tables.entries.c.support <= 0)
         features = less.select(key=pl.col("feature").unique().sort())
