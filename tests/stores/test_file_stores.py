@@ -15,7 +15,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from stc.stores import StoreError, open_store, shown_url
+from stc.exceptions import ParameterError
+from stc.stores import StoreError, Writing, open_store, shown_url
 from support import store_stress
 from support.store_cases import (
     GREEN,
@@ -71,7 +72,8 @@ def unharmed(url: str) -> None:
 def refused(url: str, words: str) -> Iterator[None]:
     with pytest.raises(StoreError, match=words) as caught:
         yield
-    assert str(caught.value).startswith(f"The store {url} ")
+    assert caught.value.path == url
+    assert str(caught.value).startswith(f"{url}: ")
     assert "\n" not in str(caught.value)
 
 
@@ -105,7 +107,7 @@ def test_not_a_database(url):
 def test_a_file_of_the_other_kind(tmp_path):
     kept(f"sqlite:///{tmp_path}/zoo")
     store = open_store(f"duckdb:///{tmp_path}/zoo")
-    with pytest.raises(StoreError, match=rf"^The store duckdb:///{tmp_path}/zoo cannot "):
+    with pytest.raises(StoreError, match=rf"^duckdb:///{tmp_path}/zoo: the file is not a DuckDB"):
         learnt(store)
     store.close()
     unharmed(f"sqlite:///{tmp_path}/zoo")
@@ -159,7 +161,7 @@ def test_full_disk(way, tmp_path):
     try:
         kept(url)
         told = store_stress.overfill(url)
-        assert told == f"The store {url} is on a disk that is full"
+        assert told == f"{url}: the disk is full"
         unharmed(url)
     finally:
         subprocess.run(["umount", folder], check=True)
@@ -170,7 +172,7 @@ def test_no_larger_file_allowed(url):
     here, there = Pipe()
     process = store_stress.started(store_stress.overfill_limited, url, there)
     there.close()
-    assert re.match("The store .* (full|larger than files may be)", here.recv())
+    assert re.match(".*: the (disk is full|file would exceed the largest size)", here.recv())
     process.join()
     unharmed(url)
 
@@ -199,7 +201,7 @@ def test_duckdb_says_that_another_process_has_the_file(tmp_path):
     assert here.recv() == ["zoo"]
     store = open_store(url)
     for act in (store.names, lambda: learnt(store)):
-        with refused(url, "open in another process.*one process only"):
+        with refused(url, "open in another process.*one process only; close it there"):
             act()
     here.send("done")
     process.join()
@@ -246,14 +248,60 @@ def test_relative_paths(kind, tmp_path, monkeypatch):
         store.close()
 
 
-@pytest.mark.parametrize("url", ["mysql://u:secret@h/d", "zoo.db", "", "sqlite3:///x", "sqlite://",
-    "postgresql://u:secret@h:port/d"])  # fmt: skip
-def test_addresses_of_no_known_kind(url):
-    with pytest.raises(
-        ValueError, match=r"of no known kind|names no file|cannot be read"
-    ) as caught:
+@pytest.mark.parametrize(
+    ("url", "message", "hint"),
+    [
+        (
+            "mysql://u:secret@h/d",
+            "store='mysql://u@h/d' is not the URL of",
+            "starts with duckdb://",
+        ),
+        (
+            "zoo.db",
+            "store='zoo.db' is not the URL of a supported database",
+            "starts with duckdb://",
+        ),
+        ("", "store='' is not the URL of a supported database", "starts with duckdb://"),
+        ("sqlite3:///x", "store='sqlite3:///x' is not the URL of", "starts with duckdb://"),
+        ("sqlite://", "store='sqlite://' does not name a file", "write sqlite:///file"),
+        ("postgresql://u:secret@h:port/d", "is not a valid URL", "user:password@host:port"),
+    ],
+)
+def test_urls_of_no_store(url, message, hint):
+    with pytest.raises(ParameterError, match=re.escape(message)) as caught:
         open_store(url)
+    assert hint in caught.value.hint
     assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_stays_locked(tmp_path, monkeypatch):
+    for module in ("base", "sqlite"):
+        monkeypatch.setattr(f"stc.stores.{module}.PATIENCE", 0.2)
+    url = f"sqlite:///{tmp_path}/zoo.db"
+    kept(url)
+    store = open_store(url)
+    with closing(sqlite3.connect(tmp_path / "zoo.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with refused(url, "locked by another process; gave up after"):
+            learnt(store)
+    learnt(store, "another")
+    store.close()
+    unharmed(url)
+
+
+def test_a_thread_that_keeps_writing(tmp_path, monkeypatch):
+    monkeypatch.setattr("stc.stores.duckdb.PATIENCE", 0.2)
+    url = f"duckdb:///{tmp_path}/zoo.duckdb"
+    store = open_store(url)
+
+    def work(writing: Writing) -> None:
+        with refused(url, "another thread has been writing for"):
+            learnt(store)
+
+    store.write("zoo", work)
+    learnt(store)
+    store.close()
+    unharmed(url)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from stc.exceptions import DataError, ParameterError, ParameterTypeError, StcError, StoreError
 from stc.io.archive import ENTRIES, Archive
 from stc.stores import Store, Writing, open_store
 from support import store_stress
@@ -204,6 +205,13 @@ class StoreCases:
         store.write("zoo", lambda writing: writing.forget())
         assert store.write("zoo", once)
 
+    def test_there_is_no_model_to_read(self, store):
+        for _ in range(2):  # never learnt, then everything unlearnt
+            with pytest.raises(StoreError, match="the store has no model 'zoo'"):
+                store.write("zoo", lambda writing: writing.read())
+            learnt(store)
+            store.write("zoo", lambda writing: writing.clear())
+
     def test_versions_grow_and_never_repeat(self, store):
         seen = []
         for _ in range(3):
@@ -357,8 +365,10 @@ class StoreCases:
             lambda writing: writing.replace(Archive({}, entries((escaped, '"c"', 1.0, 1)))),
         ]
         for work in works:
-            with pytest.raises(ValueError, match="NUL" if nul else "surrogate"):
+            with pytest.raises(StcError, match="NUL" if nul else "surrogate") as caught:
                 store.write("zoo", work)
+            assert isinstance(caught.value, ValueError)
+            assert caught.value.hint == "remove it"
         for ask in (
             store.version,
             store.read,
@@ -366,15 +376,17 @@ class StoreCases:
             store.remove,
             lambda n: learnt(store, n),
         ):
-            with pytest.raises(ValueError, match="NUL" if nul else "surrogate"):
+            with pytest.raises(ParameterError, match="NUL" if nul else "surrogate"):
                 ask(bad)
+        with pytest.raises(ParameterTypeError, match="the name must be a string, got int"):
+            store.version(7)
         assert store.names() == []
 
     @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None])
     def test_numbers_that_are_none_are_refused(self, store, bad):
         for name in ("mass", "phase"):
             rows = RED.with_columns(pl.lit(bad, dtype=pl.Float64).alias(name))
-            with pytest.raises(ValueError, match=r"finite|lacks"):
+            with pytest.raises(DataError, match=r"finite|lacks"):
                 store.write("zoo", lambda writing, rows=rows: writing.add({}, rows))
         assert store.names() == []
 

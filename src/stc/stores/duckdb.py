@@ -64,6 +64,7 @@ _IN_USE = (
     "the file is open in another process, and DuckDB allows one process only",
     "close it there, or use SQLite or PostgreSQL",
 )
+_OTHER_FORMAT = ("the file is not a DuckDB database", None)
 _NO_PERMISSION = ("permission to open the file is denied", None)
 # Parts of DuckDB's error texts, with our message and hint.
 _MESSAGES: dict[str, tuple[str, str | None]] = {
@@ -74,7 +75,8 @@ _MESSAGES: dict[str, tuple[str, str | None]] = {
     "Permission denied": _NO_PERMISSION,
     "Operation not permitted": _NO_PERMISSION,
     "No space left": ("the disk is full", None),
-    "not a valid DuckDB": ("the file is not a DuckDB database", None),
+    "not a valid DuckDB": _OTHER_FORMAT,
+    "sqlite_scanner": _OTHER_FORMAT,
     "No such file or directory": ("the file cannot be opened", "check that its folder exists"),
     "File too large": ("the file would exceed the largest size allowed", None),
 }
@@ -205,7 +207,8 @@ class DuckdbStore(DatabaseStore):
             return DuckdbSession(self, self._connection.cursor())
 
     def _open(self) -> duckdb.DuckDBPyConnection:
-        options: dict[str, Any] = dict(self._options)
+        # DuckDB would download an extension to open a file of another database.
+        options: dict[str, Any] = {"autoinstall_known_extensions": "false"} | self._options
         if os.path.exists(self._file) and not os.access(self._file, os.W_OK):
             options["access_mode"] = "read_only"
         connection = duckdb.connect(self._file, config=options)
