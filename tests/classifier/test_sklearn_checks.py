@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from stc import PhaseLearner, PolicyAgent, SparseTensorClassifier
+from support.marking import slow_values
 from support.sklearn_checks import measurements, run_check
 
 SETTINGS = [
@@ -31,8 +32,17 @@ SETTINGS = [
 
 
 @measurements
-@parametrize_with_checks(SETTINGS)
+@parametrize_with_checks(SETTINGS[:1])
 def test_the_checks_of_scikit_learn(
+    estimator: SparseTensorClassifier, check: Callable[[SparseTensorClassifier], None]
+) -> None:
+    run_check(estimator, check)
+
+
+@pytest.mark.slow
+@measurements
+@parametrize_with_checks(SETTINGS[1:])
+def test_the_checks_of_scikit_learn_with_other_settings(
     estimator: SparseTensorClassifier, check: Callable[[SparseTensorClassifier], None]
 ) -> None:
     run_check(estimator, check)
@@ -65,7 +75,7 @@ DRAWING = {
 
 
 @measurements
-@pytest.mark.parametrize("model", DRAWING.values(), ids=DRAWING.keys())
+@pytest.mark.parametrize("model", slow_values(DRAWING, ["learnt phases"]))
 def test_the_checks_of_scikit_learn_where_items_are_drawn(model: SparseTensorClassifier) -> None:
     names = []
     for estimator, check in estimator_checks_generator(model):

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 import stc
 from stc import SparseTensorClassifier
 from support.cli_cases import ROLES, ZOO, items, same
@@ -59,6 +61,7 @@ def test_merge(run, zoo):
     assert stc.load("all.stc.parquet").class_mass_.sum() == 135
 
 
-def test_killed_updates_leave_a_whole_model(tmp_path):
-    found = kill(tmp_path, times=5, seed=1, rows=300)
-    assert found["old"] + found["new"] == 5
+@pytest.mark.parametrize("times", [3, pytest.param(50, marks=pytest.mark.slow)])
+def test_killed_updates_leave_a_whole_model(tmp_path, times):
+    found = kill(tmp_path, times=times, seed=1, rows=300)
+    assert found["old"] + found["new"] == times

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from support.marking import slow_values
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MARK = "# prints:"
+QUICK = ("documents", "explain", "frames", "online", "pipeline", "records", "several_labels")
 
 
 def promised(source: str) -> list[str]:
@@ -27,7 +30,7 @@ def test_there_are_examples() -> None:
     assert EXAMPLES  # an empty glob would pass as nothing to test
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", slow_values({own.stem: own for own in EXAMPLES}, QUICK))
 def test_example_prints_what_it_promises(path: Path, tmp_path: Path) -> None:
     expected = promised(path.read_text(encoding="utf-8"))
     # From an empty folder: an example must not need files that a user does not have.

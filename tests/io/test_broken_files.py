@@ -25,18 +25,19 @@ from support import broken_files
 from support.file_cases import assert_exact
 
 
-def test_a_thousand_broken_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_broken_files(tmp_path: Path, times: int) -> None:
     """In a process of its own, which tells how much memory it took at most."""
     done = subprocess.run(
-        [sys.executable, Path(broken_files.__file__), "--times", "1000"],
+        [sys.executable, Path(broken_files.__file__), "--times", str(times)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout)
-    assert told["an error"] > 800
-    assert told["a model"] > 20
+    assert told["an error"] > 0.8 * times
+    assert told["a model"] > 0.02 * times
     assert told["peak"] < 10**9
 
 

@@ -23,14 +23,14 @@ from stc import SparseTensorClassifier, load
 from stc.io import columns, exclusively
 from stc.io.archiving import FORMAT
 from support import golden_files
-from support.conformance import SETTINGS
+from support.conformance import ANY_SETTING, SETTINGS
 from support.file_cases import assert_exact
 from support.store_cases import injections
 
 # --- what comes back ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", ANY_SETTING)
 def test_a_loaded_model_is_the_saved_one_and_goes_on_learning(name: str, path: Path) -> None:
     setting = SETTINGS[name]
     frame = setting.data()
@@ -167,6 +167,7 @@ def test_what_is_not_fitted_or_cannot_answer_is_not_saved(path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_what_could_not_be_loaded_is_not_saved(path: Path) -> None:
     wide = SparseTensorClassifier().fit(sparse.csr_array((1, 1 << 26)), ["x"])
     with pytest.raises(ValueError, match="too many attributes"):

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import stc
 from stc import NeverLearntError, PhaseLearner, SparseTensorClassifier
+from support.marking import slow_but
 
 EXACT = 1e-9
 
@@ -123,6 +124,11 @@ SETTINGS = {
     "several labels": Setting({"label_threshold": 0.6}, tagged, ("tags", "size"), "labels"),
     "learnt thresholds": Setting(data=tagged, items=("tags", "size"), target="labels"),
 }
+QUICK = (
+    "plain", "weights", "missing is a category", "several dimensions", "learnt phases",
+    "interactions", "several targets", "text", "several labels",
+)  # fmt: skip
+ANY_SETTING = slow_but(SETTINGS, QUICK)
 
 
 def assert_same(one: Any, other: Any) -> None:
@@ -162,7 +168,7 @@ def assert_same_model(one: SparseTensorClassifier, other: SparseTensorClassifier
     assert phases[0] == pytest.approx(phases[1], abs=1e-7)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", ANY_SETTING)
 class StoreConformance:
     """Cases for a fixture `url`: a store that holds no model called "zoo"."""
 
@@ -415,7 +421,7 @@ SECOND = ["plain", "weights", "several dimensions", "several targets", "text", "
 class SourceConformance:
     """Cases for a fixture `place`."""
 
-    @pytest.mark.parametrize("name", SETTINGS)
+    @pytest.mark.parametrize("name", ANY_SETTING)
     def test_the_same_model_as_in_memory(self, place: Place, name: str) -> None:
         setting = SETTINGS[name]
         frame = setting.data()

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from stc import PhaseLearner, SparseTensorClassifier, load_zoo
 from stc._core.vocabulary import feature_name
+from support.marking import slow_but
 
 Rows = list[tuple[Any, ...]]
 
@@ -400,3 +401,4 @@ CASES: dict[str, Callable[[], Iterator[tuple[SparseTensorClassifier, Any]]]] = {
         documents, phases, targets, several_labels, edges, anything, many,
     )
 }  # fmt: skip
+ANY_CASE = slow_but(CASES, [own for own in CASES if own not in {"anything", "many"}])

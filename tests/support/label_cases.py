@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
 from stc import SparseTensorClassifier
+from support.marking import slow_values
 
 Labels: TypeAlias = list[list[Any]]
 Make: TypeAlias = Callable[[Labels], Any]
@@ -39,7 +40,8 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
     "policy": {"dimensions": "each", "policy": [["words", "place"], ["place"], []]},
     "one threshold": {"label_threshold": 0.3},
 }
-any_estimator = pytest.mark.parametrize("params", ESTIMATORS.values(), ids=ESTIMATORS.keys())
+QUICK = "default", "tensor"
+any_estimator = pytest.mark.parametrize("params", slow_values(ESTIMATORS, QUICK))
 
 
 def object_array(y: Sequence[Any]) -> np.ndarray:
@@ -105,7 +107,8 @@ PAIRS = {f"{form}-default": (make, {}) for form, make in FORMS.items()} | {
     for form, make in TWO.items()
     for name, params in ESTIMATORS.items()
 }
-any_pair = pytest.mark.parametrize(("make", "params"), PAIRS.values(), ids=PAIRS.keys())
+QUICK_PAIRS = [own for own in PAIRS if own.endswith(("-default", "-tensor"))]
+any_pair = pytest.mark.parametrize(("make", "params"), slow_values(PAIRS, QUICK_PAIRS))
 
 
 def fitted(make: Make, **params: Any) -> SparseTensorClassifier:

@@ -431,15 +431,17 @@ class StoreCases:
         assert open_store(url) is not store
         open_store(url).close()
 
-    def test_killed_at_any_moment(self, url):
-        store_stress.kill(url, times=15, seed=7)
+    @pytest.mark.parametrize("times", [3, pytest.param(100, marks=pytest.mark.slow)])
+    def test_killed_at_any_moment(self, url, times):
+        store_stress.kill(url, times=times, seed=7)
 
 
 class SharedStoreCases(StoreCases):
     """Cases for stores that several processes may write to."""
 
-    def test_processes_write_at_once(self, url):
-        store_stress.concurrency(url, processes=8, batches=25)
+    @pytest.mark.parametrize("batches", [5, pytest.param(100, marks=pytest.mark.slow)])
+    def test_processes_write_at_once(self, url, batches):
+        store_stress.concurrency(url, processes=8, batches=batches)
 
     def test_a_forked_child_has_connections_of_its_own(self, store):
         learnt(store)
