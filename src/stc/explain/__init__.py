@@ -1,10 +1,11 @@
-"""Explanations: plain tables of what a prediction is the sum of. Nothing here draws."""
+"""Explanations of predictions and of models, as plain tables."""
 
 from stc.explain.answers import Answers
-from stc.explain.change import Change, Counterfactual
 from stc.explain.contrast import Contrast
+from stc.explain.counterfactual import Change, Counterfactual
 from stc.explain.highlight import Highlight
 from stc.explain.local import LocalExplanation
+from stc.explain.names import text_of
 from stc.explain.overall import GlobalExplanation
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "GlobalExplanation",
     "Highlight",
     "LocalExplanation",
+    "text_of",
 ]

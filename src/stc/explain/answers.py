@@ -1,9 +1,9 @@
-"""What a model answers about a batch of items, and what of: computed when it is asked for."""
+"""Scores, probabilities and contributions of a batch of items, each computed on first use."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,26 +14,29 @@ from numpy.typing import NDArray
 from stc._core.cascade import Cascade
 from stc._core.formulas import Floats
 from stc._core.model import Model
-from stc._core.observations import Observations
+from stc._core.observations import Column, Observations
 from stc._core.scales import scaled
 from stc._core.scoring import Contributions
-from stc._core.tensor import Subset
 from stc._core.vocabulary import Feature, feature_name, parts_of
 from stc.explain.names import ClassNames
 
-# Contributions that are not worth a thread to sort.
+# Up to so many contributions NumPy sorts faster than polars with its threads.
 _FEW = 10_000
 
 
-class Parts(NamedTuple):
-    """Contributions: what of, of which item, which of the features, how much, in which direction.
+class NamedContributions(NamedTuple):
+    """Contributions of features to the score of one class per item.
 
     Attributes
     ----------
     features
-        What they are of.
-    items, places, amounts, angles
-        Of each contribution.
+        The distinct features.
+    items
+        Item of each contribution.
+    places
+        Index in `features` of each contribution.
+    amounts, angles
+        Modulus and argument of each contribution.
     """
 
     features: list[tuple[Feature, ...]]
@@ -43,55 +46,56 @@ class Parts(NamedTuple):
     angles: Floats
 
     def along(self) -> tuple[Floats, Floats]:
-        """What each adds in the direction of its item's sum, and its angle to that sum."""
+        """Return the projection of each contribution on its item's sum, and the angle to it."""
         if not self.angles.any():
             return self.amounts, self.angles
-        sums = [
-            np.bincount(self.items, self.amounts * turned(self.angles))
-            for turned in (np.sin, np.cos)
-        ]
-        direction = np.arctan2(*sums)[self.items]
+        imaginary, real = (
+            np.bincount(self.items, self.amounts * part(self.angles)) for part in (np.sin, np.cos)
+        )
+        direction = np.arctan2(imaginary, real)[self.items]
         phases = np.pi - (direction - self.angles + np.pi) % (2 * np.pi)
         phases[phases <= -np.pi] = np.pi  # opposite, by rounding
         return self.amounts * np.cos(phases), phases
 
     def order(self) -> NDArray[Any]:
-        """The strongest first within each item; of equals, the first by name."""
+        """Return the order by item, then amount (descending), then name of the feature."""
         ranks = self.ranks()[self.places]
         if len(ranks) <= _FEW:
             return np.lexsort((ranks, -self.amounts, self.items))
-        columns = pl.DataFrame({"item": self.items, "amount": self.amounts, "rank": ranks})
-        falling = [False, True, False]  # polars has threads for it
-        return columns.select(pl.arg_sort_by(columns.columns, descending=falling))[:, 0].to_numpy()
+        table = pl.DataFrame({"item": self.items, "amount": self.amounts, "rank": ranks})
+        order = pl.arg_sort_by(table.columns, descending=[False, True, False])
+        return table.select(order)[:, 0].to_numpy()
 
     def ranks(self) -> NDArray[np.int64]:
-        """The place of each feature in the order of their names."""
+        """Return the rank of each feature by name."""
         keys: list[Any]
-        if all(len(own) == 1 and type(own[0][1]) is str for own in self.features):
+        if all(len(feature) == 1 and type(feature[0][1]) is str for feature in self.features):
             keys = [(attribute or "", value) for ((attribute, value),) in self.features]
         else:
-            parts = map(parts_of, self.features)
-            keys = [[(attribute or "", value or "") for attribute, value in own] for own in parts]
+            keys = [
+                [(attribute or "", value or "") for attribute, value in parts_of(feature)]
+                for feature in self.features
+            ]
         ranks = np.empty(len(keys), dtype=np.int64)
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
         return ranks
 
 
-_NOTHING = Contributions(
+_NO_CONTRIBUTIONS = Contributions(
     np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A batch of items and what the model makes of them.
+    """Scores, probabilities and contributions of a batch of items.
 
     Attributes
     ----------
     cascade
         The model, its weights and its policy.
     raw
-        The items as they came: numbers and orders not yet spread over categories.
+        The encoded items, with numbers and ordered categories not yet scaled.
     documents
         The texts, if the items are documents.
     """
@@ -102,16 +106,16 @@ class Answers:
 
     @property
     def model(self) -> Model:
-        """What was learnt."""
+        """The fitted model."""
         return self.cascade.model
 
     @cached_property
     def observed(self) -> Observations:
-        """The items as the model sees them."""
+        """The encoded items, with numbers and ordered categories scaled."""
         return scaled(self.raw, self.model.scales)
 
     def score(self) -> None:
-        """Compute the scores, which everything else follows from."""
+        """Compute the scores now, so that items that cannot be scored raise here."""
         _ = self._scored
 
     @cached_property
@@ -120,83 +124,89 @@ class Answers:
 
     @property
     def scores(self) -> Floats:
-        """`U_i` of each item and class."""
+        """Scores `U_i`, items x classes."""
         return self._scored[0]
 
     @property
     def used(self) -> NDArray[np.int64]:
-        """Place in the policy of the set that answers each item."""
+        """Index in the policy of the set of dimensions that scored each item."""
         return self._scored[1]
 
     @cached_property
     def probabilities(self) -> Floats:
-        """`X_i` of each item and class."""
+        """Probabilities `X_i`, items x classes."""
         return self.cascade.probabilities_of(*self._scored)
 
     @cached_property
     def best(self) -> NDArray[np.intp]:
-        """The most probable class of each item."""
+        """Number of the most probable class of each item."""
         return self.cascade.most_probable_of(self.scores)
 
     @cached_property
     def coverage(self) -> Floats:
-        """Share of each item that was ever seen."""
+        """Share of each item that was seen in training."""
         return self.cascade.coverage(self.observed)
 
     @cached_property
     def names(self) -> ClassNames:
-        """The classes as people know them."""
+        """Labels of the classes."""
         return ClassNames(self.model)
 
-    def one(self, item: int) -> Answers:
-        """The same for one of the items."""
-        keep = np.zeros(self.raw.n_items, dtype=bool)
-        keep[item] = True
-        documents = None if self.documents is None else [self.documents[item]]
-        return Answers(self.cascade, self.raw.select(keep).compacted(), documents)
+    def select(self, mask: NDArray[np.bool_]) -> Answers:
+        """Return the answers for the items where the mask is true."""
+        documents = self.documents
+        if documents is not None:
+            documents = [documents[place] for place in np.flatnonzero(mask).tolist()]
+        return Answers(self.cascade, self.raw.select(mask), documents)
 
-    def contributions(self, classes: NDArray[Any]) -> Parts:
-        """What each feature adds to the score of one class an item."""
+    def one(self, place: int) -> Answers:
+        """Return the answers for a single item."""
+        selected = self.select(np.arange(self.raw.n_items) == place)
+        return replace(selected, raw=selected.raw.compacted())
+
+    def contributions(self, classes: NDArray[Any]) -> NamedContributions:
+        """Return the contributions to the score of one class per item, given by number."""
         features: list[tuple[Feature, ...]] = []
-        parts = [_NOTHING]
-        for subset, found in self.cascade.contributions(self.observed, self.used, classes):
-            used, place = np.unique(found.features, return_inverse=True)
-            parts.append(found._replace(features=place + len(features)))
-            features += self.model.features(subset, used)
-        return Parts(features, *map(np.concatenate, zip(*parts, strict=True)))
+        parts = [_NO_CONTRIBUTIONS]
+        for subset, part in self.cascade.contributions(self.observed, self.used, classes):
+            rows, place = np.unique(part.features, return_inverse=True)
+            parts.append(part._replace(features=place + len(features)))
+            features += self.model.features(subset, rows)
+        return NamedContributions(features, *map(np.concatenate, zip(*parts, strict=True)))
 
     def sets(self) -> list[list[str]]:
-        """The dimensions that answer each item; none where the class frequencies do."""
-        named = [list(self.model.dimensions.named(s)) for s in self.cascade.policy]
-        return [named[place] for place in self.used.tolist()]
+        """Return the dimensions that scored each item; none where class frequencies did."""
+        names = [list(self.model.dimensions.named(subset)) for subset in self.cascade.policy]
+        return [names[place] for place in self.used.tolist()]
 
     def unseen(self) -> pl.DataFrame:
-        """The values that were never learnt: item, attribute, value, feature."""
-        found: list[tuple[int, Any, Any, str]] = []
-        learnt = np.append(self._learnt_features(), False)
+        """Return the values not seen in training: item, attribute, value, feature."""
+        rows: list[tuple[int, Any, Any, str]] = []
+        seen = np.append(self._seen_features(), False)
         for column in self.observed.columns:
             if column.conjunction:
                 continue
             items, codes, _ = column.entries()
-            unknown = ~learnt[self.model.vocabulary.locate(column)][codes]
-            values: Any = column.values
-            for item, code in zip(items[unknown].tolist(), codes[unknown].tolist(), strict=True):
-                value = f"x{code}" if values is None else values[code]
+            unseen = ~seen[self.model.vocabulary.locate(column)][codes]
+            for item, code in zip(items[unseen].tolist(), codes[unseen].tolist(), strict=True):
+                value = value_of(column, code)
                 name = feature_name(column.attribute, value)
-                found.append((item, column.attribute, value, name))
-        names = {"item": pl.Int64, "attribute": pl.String, "value": pl.String, "feature": pl.String}
-        return pl.DataFrame(found, schema=names, orient="row").sort("item", maintain_order=True)
+                rows.append((item, column.attribute, value, name))
+        schema = {"item": pl.Int64} | dict.fromkeys(("attribute", "value", "feature"), pl.String)
+        return pl.DataFrame(rows, schema=schema, orient="row").sort("item", maintain_order=True)
 
-    def _learnt_features(self) -> NDArray[np.bool_]:
-        """Which single features any set of the policy knows."""
-        learnt = np.zeros(self.model.vocabulary.size, dtype=bool)
-        for subset in self._sets():
+    def _seen_features(self) -> NDArray[np.bool_]:
+        """Return which features of the vocabulary occur in any set of the policy."""
+        seen = np.zeros(self.model.vocabulary.size, dtype=bool)
+        for subset in filter(None, self.cascade.policy):
             rows = self.model.corpora[subset].used_rows
             if len(subset) == 1:
-                learnt[: len(rows)] |= rows
+                seen[: len(rows)] |= rows
             else:
-                learnt[self.model.tuples[subset].rows[rows].ravel()] = True
-        return learnt
+                seen[self.model.tuples[subset].rows[rows].ravel()] = True
+        return seen
 
-    def _sets(self) -> list[Subset]:
-        return [subset for subset in self.cascade.policy if subset]
+
+def value_of(column: Column, code: int) -> Any:
+    """Return the value behind a code; columns of an unnamed sparse matrix are x0, x1, ..."""
+    return f"x{code}" if column.values is None else column.values[code]

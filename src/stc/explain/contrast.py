@@ -1,4 +1,4 @@
-"""Why one class and not another: the same features, and what each adds to the scores of both."""
+"""Contrasts: what each feature adds to the scores of two classes of an item."""
 
 from __future__ import annotations
 
@@ -10,28 +10,27 @@ import polars as pl
 
 from stc._core.tables import named_features
 from stc.explain.answers import Answers
-from stc.explain.names import percent, text_of
-from stc.explain.tabular import Tabular
-
-_WORTH_NAMING = 0.005
+from stc.explain.names import WORTH_NAMING, with_probability, with_share
+from stc.explain.table import TableMixin, differences
 
 
 @dataclass(frozen=True, eq=False)
-class Contrast(Tabular):
-    """What tells one class of an item from another.
+class Contrast(TableMixin):
+    """Why an item has one class and not another, feature by feature.
 
     Attributes
     ----------
     item
         Number of the item.
     label, other
-        The class that it has, and the one that it has not.
+        The class explained, and the class it is compared with.
     probability, probability_of_other
         Their probabilities.
     table
-        One row a feature, the one that tells most first: `attribute`, `value`, `adds` (to the score
-        of the class), `adds_to_other` (to that of the other), `difference` (of the two; they sum to
-        the difference of the scores), `share` (of it in the larger of both scores) and `feature`.
+        One row per feature, the largest difference first: `attribute`, `value`, `adds` (to the
+        score of the class), `adds_to_other` (to the score of the other class), `difference` (the
+        differences sum to the difference of the scores), `share` (the difference divided by the
+        higher of the two scores) and `feature`.
 
     Examples
     --------
@@ -52,16 +51,10 @@ class Contrast(Tabular):
     @classmethod
     def of(cls, answers: Answers, item: int, first: int, second: int) -> Contrast:
         """Compare two classes of the only item."""
-        names = {first: "adds", second: "adds_to_other"}
-        parts = [_added(answers, place, name) for place, name in names.items()]
-        keys = ["attribute", "value", "feature"]
-        both = parts[0].join(parts[1], on=keys, how="full", coalesce=True, nulls_equal=True)
-        highest = max(float(part[:, -1].sum()) for part in parts)
-        difference = pl.col("adds") - pl.col("adds_to_other")
-        table = both.with_columns(pl.col("adds", "adds_to_other").fill_null(0.0)).with_columns(
-            difference=difference, share=difference / (highest or 1.0)
-        )
-        order = [pl.col("difference").abs(), pl.col("feature")]
+        adds = _added(answers, first, "adds")
+        adds_to_other = _added(answers, second, "adds_to_other")
+        highest = max(float(table[:, -1].sum()) for table in (adds, adds_to_other))
+        share = pl.col("difference") / (highest or 1.0)
         columns = ["attribute", "value", "adds", "adds_to_other", "difference", "share", "feature"]
         return cls(
             item,
@@ -69,21 +62,21 @@ class Contrast(Tabular):
             answers.names.labels[second],
             float(answers.probabilities[0, first]),
             float(answers.probabilities[0, second]),
-            table.sort(order, descending=[True, False], maintain_order=True).select(columns),
+            differences(adds, adds_to_other).with_columns(share=share).select(columns),
         )
 
     def sentence(self, reasons: int = 3) -> str:
-        """The contrast in words.
+        """Return the contrast as a sentence.
 
         Parameters
         ----------
         reasons : int, default=3
-            How many features to name at the most, for each side.
+            Maximal number of features to name for each of the two classes.
 
         Returns
         -------
         str
-            What speaks for the class, and what for the other.
+            The strongest features for the class, and those for the other class.
 
         Examples
         --------
@@ -93,14 +86,13 @@ class Contrast(Tabular):
         '-, 0.57, not +, 0.43: because bad (100 %); although good (87 %)'
         """
         share = pl.col("share")
-        pro = _in_words(self.table.filter(share >= _WORTH_NAMING).head(reasons))
-        contra = _in_words(self.table.filter(share <= -_WORTH_NAMING).head(reasons))
+        pro = _texts(self.table.filter(share >= WORTH_NAMING).head(reasons))
+        contra = _texts(self.table.filter(share <= -WORTH_NAMING).head(reasons))
         because = f"because {', '.join(pro)}" if pro else "no feature speaks for it"
         although = f"; although {', '.join(contra)}" if contra else ""
-        return (
-            f"{text_of(self.label)}, {self.probability:.2f}, not {text_of(self.other)}, "
-            f"{self.probability_of_other:.2f}: {because}{although}"
-        )
+        label = with_probability(self.label, self.probability)
+        other = with_probability(self.other, self.probability_of_other)
+        return f"{label}, not {other}: {because}{although}"
 
     def __str__(self) -> str:
         return self.sentence()
@@ -108,14 +100,12 @@ class Contrast(Tabular):
     __repr__ = __str__
 
 
-def _in_words(table: pl.DataFrame) -> list[str]:
-    rows = zip(table["feature"], table["share"].abs(), strict=True)
-    return [percent(feature, share) for feature, share in rows]
+def _texts(table: pl.DataFrame) -> list[str]:
+    return list(map(with_share, table["feature"], table["share"].abs()))
 
 
-def _added(answers: Answers, place: int, name: str) -> pl.DataFrame:
-    """What each feature adds to the score of a class, in the direction of the sum."""
-    parts = answers.contributions(np.array([place]))
-    added = pl.Series(name, parts.along()[0], dtype=pl.Float64)
-    named = named_features(answers.model, parts.features, parts.places)
-    return pl.DataFrame(named | {name: added})
+def _added(answers: Answers, class_: int, name: str) -> pl.DataFrame:
+    """Return what each feature adds to the score of a class, as a column of this name."""
+    contributions = answers.contributions(np.array([class_]))
+    features = named_features(answers.model, contributions.features, contributions.places)
+    return pl.DataFrame(features | {name: pl.Series(contributions.along()[0], dtype=pl.Float64)})

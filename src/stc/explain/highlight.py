@@ -1,4 +1,4 @@
-"""A document with its words marked by what they add to a class, and by what they take from it."""
+"""Documents with words marked by what they add to the score of a class."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from stc._input.documents import TOKEN_PATTERN
-from stc.explain.names import text_of
-from stc.explain.variants import Variants
+from stc.exceptions import ParameterError
+from stc.explain.names import text_of, with_probability
+from stc.explain.perturbation import Perturbations
 
 if TYPE_CHECKING:
     from stc.explain.local import LocalExplanation
 
-# Words that weigh less than this share of the strongest one are not marked.
-FAINT = 0.1
-# How marks look without colour: plain text, and what a screen reader says.
+# Words with less than this fraction of the largest share are not marked.
+_FAINT = 0.1
+# Marks in plain text.
 _SIGNS = {"for": "+", "against": "-", "unseen": "?"}
 _STYLE = (
     "<style>"
@@ -42,16 +43,16 @@ _STYLE = (
 
 
 class Part(NamedTuple):
-    """A stretch of a document.
+    """A piece of a document.
 
     Attributes
     ----------
     text
-        As it stands there.
+        The text of the piece.
     share
-        What it adds to the score of the class, as a share of it; below 0 if it works against it.
+        Share of the score of the class; below 0 if it works against the class.
     effect
-        "for", "against", "unseen" (never learnt), or "" where it says little or nothing.
+        "for", "against", "unseen" (not seen in training), or "" if its share is small or 0.
     """
 
     text: str
@@ -61,16 +62,16 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Highlight:
-    """A document with its words marked; shown in colour in a notebook.
+    """A document with marked words; shown in colour in a notebook.
 
     Attributes
     ----------
     label, probability
-        The class that words speak for or against, and its probability.
+        The class that the words are marked for, and its probability.
     parts
-        The document in pieces: put together, their texts are the document.
+        The document in pieces: their texts, concatenated, are the document.
     left_out
-        Words of a tokenizer that do not stand in the document as they are, strongest first.
+        Tokens that were not located in the document, the largest shares first.
 
     Examples
     --------
@@ -88,7 +89,7 @@ class Highlight:
 
     @property
     def text(self) -> str:
-        """Without colour: `[+for+]`, `[-against-]`, `[?never seen?]`.
+        """The document as plain text: `[+for+]`, `[-against-]`, `[?never seen?]`.
 
         Examples
         --------
@@ -98,11 +99,11 @@ class Highlight:
         words = "".join(map(_marked_text, self.parts))
         more = ", ".join(map(_marked_text, self.left_out))
         under = f"\nnot in the text as they stand: {more}" if more else ""
-        return f"{text_of(self.label)}, {self.probability:.2f}: {words}{under}"
+        return f"{with_probability(self.label, self.probability)}: {words}{under}"
 
     @property
     def html(self) -> str:
-        """A fragment of HTML that needs nothing else.
+        """The document as a self-contained fragment of HTML.
 
         Examples
         --------
@@ -128,13 +129,13 @@ class Highlight:
             return text
         weight = abs(part.share) / (strongest or 1.0)
         strong = " stc-strong" if weight > 0.5 else ""
-        said = html.escape(self._said(part))
+        meaning = html.escape(self._meaning(part))
         return (
             f'<mark class="stc-{part.effect}{strong}" style="--stc-w:{weight:.2f}" '
-            f'title="{said}">{text}<span class="stc-hidden"> ({said})</span></mark>'
+            f'title="{meaning}">{text}<span class="stc-hidden"> ({meaning})</span></mark>'
         )
 
-    def _said(self, part: Part) -> str:
+    def _meaning(self, part: Part) -> str:
         if part.effect == "unseen":
             return "never seen"
         return f"{part.share:+.1%}".replace("%", " %") + f" of the score of {text_of(self.label)}"
@@ -147,22 +148,22 @@ class Highlight:
 
 
 def highlight(explanation: LocalExplanation, item: int, label: Any = None) -> Highlight:
-    """Mark the words of a document by what they add to a class.
+    """Mark the words of a document by what they add to the score of a class.
 
     Parameters
     ----------
     explanation : LocalExplanation
-        Of documents.
+        An explanation of documents.
     item : int
         Number of the document in the batch.
     label : default=None
-        The class; None: the one explained, which is the predicted one.
+        The class; None: the class explained, which is the predicted one.
 
     Returns
     -------
     Highlight
-        The document in pieces. A word's share is its own and, with words in a row, its equal part
-        of theirs; a word that occurs several times has the same share at every place.
+        The document in pieces. The share of an n-gram is divided equally among its words. A word
+        that occurs several times has the same share everywhere.
 
     Examples
     --------
@@ -174,23 +175,25 @@ def highlight(explanation: LocalExplanation, item: int, label: Any = None) -> Hi
     >>> print(highlight(explanation, 0, "+").text)
     +, 0.20: [+good+], [?but?] bad
     """
-    texts = explanation.documents
-    if texts is None:
-        raise ValueError(
-            f"item {item} is no document, so it has no text to highlight: see why({item}).table"
+    if explanation.answers.documents is None:
+        raise ParameterError(
+            "not a document, so there is no text to highlight",
+            item=item,
+            hint=f"see why({item}).table",
         )
     why = explanation.why(item, label)
-    text = document_text(texts[explanation._place(item)])
+    (document,) = why.documents or [None]
+    text = document_text(document)
     unseen = set(why.unseen["value"].to_list())
-    shares = word_shares(why.table)
+    shares = _word_shares(why.table)
     strongest = max(map(abs, shares.values()), default=0.0)
-    tokens = {unit.value for unit in Variants(why._answers).units}
+    tokens = {value.value for value in Perturbations(why.answers).values}
     spans = token_spans(text, tokens)
-    found = {token for _, _, token in spans}
-    words = {token: _part(token, token, shares, unseen, strongest) for token in tokens}
-    left_out = [part for token, part in words.items() if token not in found and part.effect]
+    located = {token for _, _, token in spans}
+    words = {token: _part(token, shares, unseen, strongest) for token in tokens}
+    left_out = [part for token, part in words.items() if token not in located and part.effect]
     return Highlight(
-        why.classes[int(why._classes[0])],
+        why.classes[int(why.explained[0])],
         float(why.probabilities[0]),
         tuple(_parts(text, spans, words)),
         tuple(sorted(left_out, key=lambda part: (-abs(part.share), part.text))),
@@ -200,7 +203,7 @@ def highlight(explanation: LocalExplanation, item: int, label: Any = None) -> Hi
 def _parts(
     text: str, spans: Iterable[tuple[int, int, str]], words: Mapping[str, Part]
 ) -> Iterable[Part]:
-    """The text in pieces: words, and what stands between them."""
+    """Yield the pieces of a text: words, and what is between them."""
     at = 0
     for start, end, token in spans:
         if start > at:
@@ -211,15 +214,13 @@ def _parts(
         yield Part(text[at:])
 
 
-def _part(
-    text: str, token: str, shares: Mapping[str, float], unseen: Set[str], strongest: float
-) -> Part:
+def _part(token: str, shares: Mapping[str, float], unseen: Set[str], strongest: float) -> Part:
     if token in unseen:
-        return Part(text, 0.0, "unseen")
+        return Part(token, 0.0, "unseen")
     share = shares.get(token, 0.0)
-    if not share or abs(share) < FAINT * strongest:
-        return Part(text, share)
-    return Part(text, share, "for" if share > 0 else "against")
+    if not share or abs(share) < _FAINT * strongest:
+        return Part(token, share)
+    return Part(token, share, "for" if share > 0 else "against")
 
 
 def _marked_text(part: Part) -> str:
@@ -228,7 +229,7 @@ def _marked_text(part: Part) -> str:
 
 
 def document_text(document: Any) -> str:
-    """A document as text; of a bag of words, the words with blanks between them."""
+    """Return a document as text; a list of words is joined by spaces."""
     if document is None:
         return ""
     if isinstance(document, bytes):
@@ -238,8 +239,8 @@ def document_text(document: Any) -> str:
     return str(document)
 
 
-def word_shares(table: pl.DataFrame) -> dict[str, float]:
-    """What each word adds: its own share, and its equal part of those of words in a row."""
+def _word_shares(table: pl.DataFrame) -> dict[str, float]:
+    """Return the share of each word; that of an n-gram is divided equally among its words."""
     shares: dict[str, float] = {}
     for value, share in zip(table["value"].to_list(), table["share"].to_list(), strict=True):
         words = value if isinstance(value, list) else [value]
@@ -250,33 +251,33 @@ def word_shares(table: pl.DataFrame) -> dict[str, float]:
 
 
 def token_spans(text: str, tokens: Set[str]) -> list[tuple[int, int, str]]:
-    """Where the tokens of a text stand in it: start, end, token.
+    """Locate the tokens of a text: start, end, token.
 
-    Without a tokenizer of the user's own, exactly; otherwise where they stand as whole words, the
-    longest first, and in lower case if they do not stand there as they are.
+    Tokens of the default tokenizer are located exactly. Those of a custom tokenizer are searched as
+    whole words, the longest first, and in lower case where the text has them in another case.
     """
     in_order = pl.Series([text]).str.extract_all(TOKEN_PATTERN)[0].to_list()
     if set(in_order) != tokens:
-        return _located(text, tokens)
+        return _search_tokens(text, tokens)
     spans, at = [], 0
-    for token in in_order:  # nothing but blanks stands between two of them
+    for token in in_order:  # there is only white space between them
         start = text.index(token, at)
         at = start + len(token)
         spans.append((start, at, token))
     return spans
 
 
-def _located(text: str, tokens: Set[str]) -> list[tuple[int, int, str]]:
+def _search_tokens(text: str, tokens: Set[str]) -> list[tuple[int, int, str]]:
     lengths: dict[str, set[int]] = {}
     for token in filter(None, tokens):
         lengths.setdefault(token[0].lower(), set()).add(len(token))
-    longest_first = {first: sorted(own, reverse=True) for first, own in lengths.items()}
+    longest_first = {first: sorted(found, reverse=True) for first, found in lengths.items()}
     spans, at = [], 0
     while at < len(text):
         for length in longest_first.get(text[at].lower(), ()):
             piece = text[at : at + length]
             token = piece if piece in tokens else piece.lower()
-            if token in tokens and _stands_alone(text, at, at + len(piece)):
+            if token in tokens and _is_whole_word(text, at, at + len(piece)):
                 spans.append((at, at + len(piece), token))
                 at += len(piece)
                 break
@@ -285,8 +286,8 @@ def _located(text: str, tokens: Set[str]) -> list[tuple[int, int, str]]:
     return spans
 
 
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether no word goes on before or after this piece of a text."""
+def _is_whole_word(text: str, start: int, end: int) -> bool:
+    """Return whether this piece of a text is not part of a longer word."""
     before, after = text[max(start - 1, 0) : start], text[end : end + 1]
-    goes_on_before = before.isalnum() and text[start].isalnum()
-    return not (goes_on_before or (after.isalnum() and text[end - 1].isalnum()))
+    continues_before = before.isalnum() and text[start].isalnum()
+    return not (continues_before or (after.isalnum() and text[end - 1].isalnum()))

@@ -1,4 +1,4 @@
-"""Local explanations: the contributions that a prediction is the sum of, item by item."""
+"""Local explanations: the contributions to the prediction of each item."""
 
 from __future__ import annotations
 
@@ -11,52 +11,55 @@ from numpy.typing import NDArray
 
 from stc._core.formulas import Floats
 from stc._core.tables import named_features, picked
+from stc.exceptions import ParameterError
 from stc.explain.answers import Answers
-from stc.explain.change import Counterfactual, counterfactual
 from stc.explain.contrast import Contrast
+from stc.explain.counterfactual import Counterfactual, find_counterfactual
 from stc.explain.highlight import Highlight, highlight
-from stc.explain.names import percent, text_of
-from stc.explain.tabular import Tabular
-from stc.explain.variants import impact
+from stc.explain.names import WORTH_NAMING, text_of, with_probability, with_share
+from stc.explain.perturbation import impact
+from stc.explain.table import TableMixin, sorted_rows
 
-# Contributions that would round to 0 % are no reasons.
-_WORTH_NAMING = 0.005
-# Items that a short form shows.
+# Maximal number of items that the short form shows.
 _SHOWN_ITEMS = 10
 # By the sign of the share: 1, 0, -1.
 _EFFECTS = ["for", "neither", "against"]
 
 
-class LocalExplanation(Tabular):
+class LocalExplanation(TableMixin):
     """Why each item was given its class.
 
-    Nothing is computed before it is asked for: the contributions to the predicted classes with
-    `table`, those to another class with `why` or `of_class`.
+    Everything is computed on first use: the contributions to the predicted classes by `table`,
+    those to other classes by `why` or `of_class`.
 
     Attributes
     ----------
     labels, probabilities
-        The class explained of each item, which is the predicted one unless another was asked for,
+        The class explained of each item, which is the predicted one unless another was chosen,
         and its probability.
     coverage
-        Share of each item that was ever seen.
+        Share of each item that was seen in training.
     items
-        Number of each item in the batch that was given.
+        Number of each item in the batch.
     classes
         The classes, in the order of the columns of `proba`.
     proba
         The probability of each class of each item.
     sets
-        The dimensions of the policy that answered each item; none: the class frequencies did.
+        The dimensions of the policy that scored each item; none where class frequencies did.
     unseen
-        Values that were never learnt: a table with `item`, `attribute`, `value` and `feature`.
+        Values not seen in training: a table with `item`, `attribute`, `value` and `feature`.
+    answers
+        The scores, probabilities and contributions behind the explanation.
+    explained
+        Column in `proba` of the class explained of each item.
     table
-        One row a contribution, strongest first within each item: `item`, `class`, `attribute`,
+        One row per contribution, strongest first within each item: `item`, `class`, `attribute`,
         `value`, `contribution` (the modulus of its addend in the score of the class), `share` (of
-        that score: what it adds in the direction of the sum, below 0 if it works against it),
-        `phase` (the angle between the two, in radians; 0 without phases), `effect` ("for" or
-        "against": does it interfere constructively or destructively) and `feature` (its name).
-        With several dimensions or interactions, `attribute` and `value` are lists.
+        that score: its projection on the sum, below 0 if it works against the class), `phase`
+        (the angle between the two, in radians; 0 without phases), `effect` ("for" or "against":
+        constructive or destructive interference) and `feature` (its name). With several
+        dimensions or interactions, `attribute` and `value` are lists.
 
     Examples
     --------
@@ -74,102 +77,108 @@ class LocalExplanation(Tabular):
         items: NDArray[Any] | None = None,
     ) -> None:
         self._answers = answers
-        self._explained = explained
+        self._chosen = explained
         self.items = np.arange(answers.raw.n_items) if items is None else items
 
     def __len__(self) -> int:
         return len(self.items)
 
     @property
-    def _classes(self) -> NDArray[Any]:
-        """Number of the class that is explained of each item."""
-        return self._answers.best if self._explained is None else self._explained
+    def answers(self) -> Answers:
+        """The scores, probabilities and contributions behind the explanation."""
+        return self._answers
+
+    @property
+    def explained(self) -> NDArray[Any]:
+        """Column in `proba` of the class explained of each item."""
+        return self.answers.best if self._chosen is None else self._chosen
+
+    _classes = explained
 
     @cached_property
     def labels(self) -> NDArray[Any]:
         """The class explained of each item."""
-        form, classes = self._answers.model.form, self._answers.model.classes
+        form, classes = self.answers.model.form, self.answers.model.classes
         shown = classes if form.kind == "joint" else form.shown_classes(classes)
-        return form.predicted(shown, self._classes)
+        return form.predicted(shown, self.explained)
 
     @cached_property
     def probabilities(self) -> Floats:
-        """The probability of that class."""
-        found: Floats = self.proba[np.arange(len(self)), self._classes]
-        return found
+        """The probability of the class explained of each item."""
+        return np.asarray(self.proba[np.arange(len(self)), self.explained])
 
     @property
     def coverage(self) -> Floats:
-        """Share of each item that was ever seen."""
-        return self._answers.coverage
+        """Share of each item that was seen in training."""
+        return self.answers.coverage
 
     @property
     def classes(self) -> list[Any]:
         """The classes, in the order of the columns of `proba`."""
-        return self._answers.names.labels
+        return self.answers.names.labels
 
     @property
     def proba(self) -> Floats:
         """The probability of each class of each item."""
-        return self._answers.probabilities
+        return self.answers.probabilities
 
     @property
     def sets(self) -> list[list[str]]:
-        """The dimensions of the policy that answered each item."""
-        return self._answers.sets()
+        """The dimensions of the policy that scored each item."""
+        return self.answers.sets()
 
     @property
     def unseen(self) -> pl.DataFrame:
-        """Values that were never learnt."""
-        found = self._answers.unseen()
-        return found.with_columns(item=pl.Series(self.items, dtype=pl.Int64).gather(found["item"]))
+        """Values not seen in training."""
+        table = self.answers.unseen()
+        return table.with_columns(item=pl.Series(self.items, dtype=pl.Int64).gather(table["item"]))
 
     @property
     def documents(self) -> list[Any] | None:
         """The texts, if the items are documents."""
-        texts = self._answers.documents
+        texts = self.answers.documents
         return None if texts is None else list(texts)
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row a contribution, strongest first within each item."""
-        parts = self._answers.contributions(self._classes)
+        """One row per contribution, strongest first within each item."""
+        parts = self.answers.contributions(self.explained)
         along, phases = parts.along()
         shares = along / np.bincount(parts.items, along)[parts.items]
         order = parts.order()
         items = parts.items[order]
-        named = named_features(self._answers.model, parts.features, parts.places[order])
+        features = named_features(self.answers.model, parts.features, parts.places[order])
         effects = 1 - np.sign(shares[order]).astype(np.int8)
         return pl.DataFrame(
             {
                 "item": self.items[items],
-                "class": self._answers.names.of(self._classes[items]),
-                "attribute": named["attribute"],
-                "value": named["value"],
+                "class": self.answers.names.take(self.explained[items]),
+                "attribute": features["attribute"],
+                "value": features["value"],
                 "contribution": parts.amounts[order],
                 "share": shares[order],
                 "phase": phases[order],
                 "effect": picked(_EFFECTS, pl.String, effects),
-                "feature": named["feature"],
+                "feature": features["feature"],
             }
         )
 
     # --- one item -----------------------------------------------------------------------------
 
     def why(self, item: int, label: Any = None) -> LocalExplanation:
-        """Why an item has the probability of a class that it has.
+        """Explain the probability of a class of one item.
 
         Parameters
         ----------
         item : int
-            Its number in the batch.
+            Number of the item in the batch.
         label : default=None
-            The class; None: the one explained, which is the predicted one.
+            The class; None: the class explained, which is the predicted one.
 
         Returns
         -------
         LocalExplanation
-            Of this item only.
+            The explanation of this item only.
 
         Examples
         --------
@@ -179,25 +188,23 @@ class LocalExplanation(Tabular):
         x, 0.50: because x0=red (100 %)
         """
         place = self._place(item)
-        explained = self._classes[place] if label is None else self._answers.names.place(label)
-        return LocalExplanation(
-            self._answers.one(place), np.array([explained]), self.items[[place]]
-        )
+        explained = np.array([self._class(place, label)])
+        return LocalExplanation(self.answers.one(place), explained, self.items[[place]])
 
     def why_not(self, item: int, label: Any = None) -> Contrast:
-        """Why an item has the class explained and not another one: feature by feature.
+        """Explain why an item has the class explained and not another one.
 
         Parameters
         ----------
         item : int
-            Its number in the batch.
+            Number of the item in the batch.
         label : default=None
             The other class; None: the most probable of the others.
 
         Returns
         -------
         Contrast
-            What each feature adds to the scores of both.
+            What each feature adds to the scores of the two classes.
 
         Examples
         --------
@@ -209,37 +216,41 @@ class LocalExplanation(Tabular):
         frog, 0.57, not cat, 0.14: because x0=eggs (50 %)
         """
         place = self._place(item)
-        one = self._answers.one(place)
-        first = int(self._classes[place])
+        first = self._class(place)
         if label is None:
             others = self.proba[place].copy()
             others[first] = -1.0
             second = int(np.argmax(others))
         else:
-            second = self._answers.names.place(label)
+            second = self._class(place, label)
         if second == first:
-            raise ValueError(f"item {item} is explained as {text_of(self.labels[place])} itself")
-        return Contrast.of(one, int(self.items[place]), first, second)
+            raise ParameterError(
+                f"label={text_of(self.labels[place])!r} is the class that is explained",
+                item=item,
+                hint="compare it with another class",
+            )
+        return Contrast.of(self.answers.one(place), int(self.items[place]), first, second)
 
     def impact(self, item: int, label: Any = None) -> pl.DataFrame:
-        """How much each value of an item matters: the probability of the class without it.
+        """Return the probability of a class without each value of an item.
 
-        A contribution says what a value adds to the score of a class. This says what the value
-        makes of the probability, other classes and all, by predicting again without it.
+        A contribution is what a value adds to the score of a class. The impact is what the value
+        changes in the probability, which depends on the scores of the other classes too. It is
+        computed by predicting again without the value.
 
         Parameters
         ----------
         item : int
-            Its number in the batch.
+            Number of the item in the batch.
         label : default=None
-            The class; None: the one explained, which is the predicted one.
+            The class; None: the class explained, which is the predicted one.
 
         Returns
         -------
         polars.DataFrame
-            One row a value, the one whose absence costs most first: `attribute`, `value`,
-            `probability` (of the class without it), `drop` (from the probability with it) and
-            `feature`. Words in a row go with each of their words, conjunctions with each part.
+            One row per value, the largest drop first: `attribute`, `value`, `probability` (of the
+            class without the value), `drop` (from the probability with it) and `feature`. Without
+            a value, the n-grams and conjunctions that contain it are missing too.
 
         Examples
         --------
@@ -250,23 +261,22 @@ class LocalExplanation(Tabular):
         (['good', 'bad'], [0.43, -0.57])
         """
         place = self._place(item)
-        explained = int(self._classes[place] if label is None else self._answers.names.place(label))
-        return impact(self._answers.one(place), explained)
+        return impact(self.answers.one(place), self._class(place, label))
 
     def highlight(self, item: int, label: Any = None) -> Highlight:
-        """A document as it stands, its words marked by what they add to a class.
+        """Mark the words of a document by what they add to the score of a class.
 
         Parameters
         ----------
         item : int
-            Its number in the batch.
+            Number of the item in the batch.
         label : default=None
-            The class; None: the one explained, which is the predicted one.
+            The class; None: the class explained, which is the predicted one.
 
         Returns
         -------
         Highlight
-            In colour in a notebook and as `.html`, without as `.text`.
+            With colours in a notebook and as `.html`, without colours as `.text`.
 
         Examples
         --------
@@ -278,25 +288,24 @@ class LocalExplanation(Tabular):
         return highlight(self, item, label)
 
     def counterfactual(self, item: int, label: Any = None) -> Counterfactual:
-        """What would have to be otherwise for an item to be given another class.
+        """Find the smallest changes of an item that change its class.
 
-        Two answers: the fewest values that would have to be away, and the fewest single-valued
-        attributes that would have to have another value. Both are verified by predicting again.
-        They are the fewest there can be for a model without phases, interactions and dimensions;
-        otherwise up to two values are tried exhaustively where there are few, and more of them one
-        by one, the most effective first.
+        There are two kinds of change: the fewest values to remove, and the fewest single-valued
+        attributes to give another value. Both are verified by predicting again. They are minimal
+        for a model without phases, interactions and dimensions. Otherwise one or two changes are
+        searched exhaustively unless there are too many pairs, and more changes greedily.
 
         Parameters
         ----------
         item : int
-            Its number in the batch.
+            Number of the item in the batch.
         label : default=None
-            The class that it should have; None: any other.
+            The class to reach; None: any other class.
 
         Returns
         -------
         Counterfactual
-            Both answers.
+            Both kinds of change.
 
         Examples
         --------
@@ -308,21 +317,25 @@ class LocalExplanation(Tabular):
         ((('x0', 'milk', None, 'x0=milk'),), 'hen')
         """
         place = self._place(item)
-        wanted = None if label is None else self._answers.names.place(label)
-        return counterfactual(self._answers.one(place), int(self.items[place]), wanted)
+        target = None if label is None else self._class(place, label)
+        return find_counterfactual(self.answers.one(place), int(self.items[place]), target)
 
     def _place(self, item: int) -> int:
-        """Where an item is in this explanation."""
-        found = np.flatnonzero(self.items == item)
-        if not len(found):
+        """Return the index of an item in this explanation."""
+        places = np.flatnonzero(self.items == item)
+        if not len(places):
             known = f"items {self.items[0]} to {self.items[-1]}" if len(self) else "no item"
             raise IndexError(f"there is no item {item} in this explanation of {known}")
-        return int(found[0])
+        return int(places[0])
+
+    def _class(self, place: int, label: Any = None) -> int:
+        """Return the number of the class with this label, or of the class explained."""
+        return int(self.explained[place] if label is None else self.answers.names.index(label))
 
     # --- all items ----------------------------------------------------------------------------
 
     def of_class(self, label: Any) -> LocalExplanation:
-        """The same items, and what speaks for one class in each of them.
+        """Explain the probability of one class for every item.
 
         Parameters
         ----------
@@ -332,7 +345,7 @@ class LocalExplanation(Tabular):
         Returns
         -------
         LocalExplanation
-            With this class explained of every item.
+            The explanation of this class for every item.
 
         Examples
         --------
@@ -342,19 +355,19 @@ class LocalExplanation(Tabular):
         go, 0.00: nothing speaks for it
         go, 1.00: because x0=green (100 %)
         """
-        explained = np.full(len(self), self._answers.names.place(label))
-        return LocalExplanation(self._answers, explained, self.items)
+        explained = np.full(len(self), self.answers.names.index(label))
+        return LocalExplanation(self.answers, explained, self.items)
 
     def aggregate(self) -> pl.DataFrame:
-        """The sum of the contributions of all items, class by class.
+        """Sum the contributions of all items, class by class.
 
         Returns
         -------
         polars.DataFrame
             One row per class explained and feature, strongest first within each class: `class`,
-            `attribute`, `value`, `items` (that have it), `contribution` (their sum), `share` (the
-            sum of their shares over the items of that class: mean share where it is missing as 0)
-            and `feature`.
+            `attribute`, `value`, `items` (number of items with the feature), `contribution` (the
+            sum), `share` (the mean share over the items of that class, 0 for items without the
+            feature) and `feature`.
 
         Examples
         --------
@@ -365,35 +378,33 @@ class LocalExplanation(Tabular):
         [('+', 'good', 2, 0.75), ('+', 'fun', 1, 0.25), ('-', 'bad', 1, 1.0)]
         """
         keys = ["class", "attribute", "value", "feature"]
-        labels = self._answers.names.of(self._classes)
-        counted = labels.value_counts(name="explained")
+        counts = self.answers.names.take(self.explained).value_counts(name="explained")
         sums = self.table.group_by(keys, maintain_order=True).agg(
             items=pl.len().cast(pl.Int64),
             contribution=pl.col("contribution").sum(),
             share=pl.col("share").sum(),
         )
-        total = sums.join(counted, on="class", how="left", maintain_order="left")
-        order = {"class": False, "contribution": True, "feature": False}
-        return (
-            total.with_columns(share=pl.col("share") / pl.col("explained"))
-            .sort(list(order), descending=list(order.values()), maintain_order=True)
-            .select("class", "attribute", "value", "items", "contribution", "share", "feature")
+        means = sums.join(counts, on="class", how="left", maintain_order="left").with_columns(
+            share=pl.col("share") / pl.col("explained")
         )
+        columns = ["class", "attribute", "value", "items", "contribution", "share", "feature"]
+        order = {"class": False, "contribution": True, "feature": False}
+        return sorted_rows(means, order).select(columns)
 
-    # --- in words -----------------------------------------------------------------------------
+    # --- text ---------------------------------------------------------------------------------
 
     def sentences(self, reasons: int = 3) -> list[str]:
-        """Each item in a sentence with its strongest reasons.
+        """Return one sentence per item, with its strongest contributions.
 
         Parameters
         ----------
         reasons : int, default=3
-            How many contributions to name at the most.
+            Maximal number of contributions to name.
 
         Returns
         -------
         list of str
-            One sentence an item.
+            One sentence per item.
 
         Examples
         --------
@@ -405,11 +416,11 @@ class LocalExplanation(Tabular):
         +, 0.50: nothing in it was seen before; the class frequencies decide
         """
         share = pl.col("share")
-        pro = _named(self.table.filter(share >= _WORTH_NAMING), reasons)
-        contra = _named(self.table.filter(share <= -_WORTH_NAMING), 1)
+        pro = _strongest_texts(self.table.filter(share >= WORTH_NAMING), reasons)
+        contra = _strongest_texts(self.table.filter(share <= -WORTH_NAMING), 1)
         return [
-            f"{text_of(label)}, {probability:.2f}: {self._because(place, pro.get(item, []))}"
-            + "".join(f"; despite {words}" for words in contra.get(item, []))
+            f"{with_probability(label, probability)}: {self._because(place, pro.get(item, []))}"
+            + "".join(f"; despite {text}" for text in contra.get(item, []))
             for place, (item, label, probability) in enumerate(
                 zip(self.items.tolist(), self.labels, self.probabilities, strict=True)
             )
@@ -418,11 +429,11 @@ class LocalExplanation(Tabular):
     def _because(self, place: int, reasons: list[str]) -> str:
         if reasons:
             return f"because {', '.join(reasons)}"
-        if self._answers.scores[place].any():
+        if self.answers.scores[place].any():
             return "nothing speaks for it"
         if self.coverage[place]:
             return "what is known of it says nothing; the class frequencies decide"
-        tensor = len(self._answers.model.dimensions.names) > 1
+        tensor = len(self.answers.model.dimensions.names) > 1
         unseen = "no combination" if tensor else "nothing"
         return f"{unseen} in it was seen before; the class frequencies decide"
 
@@ -432,19 +443,15 @@ class LocalExplanation(Tabular):
     def __repr__(self) -> str:
         if len(self) <= _SHOWN_ITEMS:
             return str(self)
-        kept = np.arange(len(self)) < _SHOWN_ITEMS
-        few = self._answers.raw.select(kept)
-        head = LocalExplanation(
-            Answers(self._answers.cascade, few), self._classes[kept], self.items[kept]
-        )
+        mask = np.arange(len(self)) < _SHOWN_ITEMS
+        head = LocalExplanation(self.answers.select(mask), self.explained[mask], self.items[mask])
         return f"{head}\n... and {len(self) - _SHOWN_ITEMS} more items"
 
 
-def _named(table: pl.DataFrame, reasons: int) -> dict[int, list[str]]:
-    """The strongest contributions of each item, in words."""
-    weight = pl.col("share").abs()
-    strongest = table.sort(weight, descending=True, maintain_order=True)
-    named: dict[int, list[str]] = {}
+def _strongest_texts(table: pl.DataFrame, reasons: int) -> dict[int, list[str]]:
+    """Return the strongest contributions of each item as text."""
+    strongest = table.sort(pl.col("share").abs(), descending=True, maintain_order=True)
+    texts: dict[int, list[str]] = {}
     for row in strongest.group_by("item", maintain_order=True).head(reasons).to_dicts():
-        named.setdefault(row["item"], []).append(percent(row["feature"], row["share"]))
-    return named
+        texts.setdefault(row["item"], []).append(with_share(row["feature"], row["share"]))
+    return texts

@@ -1,4 +1,4 @@
-"""The classes of a model as people know them."""
+"""Names of classes, and short texts that explanations share."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from numpy.typing import NDArray
 
 from stc._core.model import Model, shown
 from stc._core.tables import picked
+from stc.exceptions import ParameterError
 
-# Classes that an error message lists.
-_LISTED = 20
+# Smaller shares would be written as 0 %.
+WORTH_NAMING = 0.005
+# Maximal number of classes in an error message.
+_MAX_LISTED = 20
 
 
 @dataclass(frozen=True, eq=False)
 class ClassNames:
-    """The classes of a model: their labels, and which is which."""
+    """The labels of the classes of a model."""
 
     model: Model
 
     @cached_property
     def labels(self) -> list[Any]:
-        """The label of each class; of several targets, a tuple of labels."""
+        """Label of each class; with several targets, a tuple of labels."""
         form = self.model.form
         if form.kind == "joint":
             return [tuple(row) for row in form.table(self.model.classes).tolist()]
@@ -33,34 +36,39 @@ class ClassNames:
 
     @cached_property
     def column(self) -> pl.Series:
-        """The classes as a column of a table."""
+        """The labels as a column of a table; with several targets, as strings."""
         labels = self.labels
         if self.model.form.kind == "joint":
             labels = list(map(text_of, labels))
-            if len(set(labels)) < len(labels):  # a label has a comma in it
+            if len(set(labels)) < len(labels):  # a label contains a comma
                 labels = list(map(str, self.labels))
         return pl.Series("class", labels, strict=False)
 
-    def of(self, classes: NDArray[Any]) -> pl.Series:
-        """The labels of these classes as a column."""
+    def take(self, classes: NDArray[Any]) -> pl.Series:
+        """Return the labels of classes, given by number, as a column of a table."""
         return picked(self.column.to_list(), self.column.dtype, classes).rename("class")
 
-    def place(self, label: Any) -> int:
-        """The number of a class, by its label."""
-        asked = tuple(label) if isinstance(label, (list, np.ndarray)) else label
-        asked = asked.item() if isinstance(asked, np.generic) else asked
-        if asked in self.labels:
-            return self.labels.index(asked)
-        known = ", ".join(shown(own) for own in self.labels[:_LISTED])
-        more = ", ..." if len(self.labels) > _LISTED else ""
-        raise ValueError(f"there is no class {shown(label)}; there is {known}{more}")
+    def index(self, label: Any) -> int:
+        """Return the number of the class with this label."""
+        key = tuple(label) if isinstance(label, (list, np.ndarray)) else label
+        key = key.item() if isinstance(key, np.generic) else key
+        if key in self.labels:
+            return self.labels.index(key)
+        known = ", ".join(map(shown, self.labels[:_MAX_LISTED]))
+        more = ", ..." if len(self.labels) > _MAX_LISTED else ""
+        raise ParameterError(f"there is no class {shown(label)}; the classes are {known}{more}")
 
 
 def text_of(label: Any) -> str:
-    """A class in words, of one target or of several."""
+    """Return a label as text; with several targets, their labels separated by commas."""
     return ", ".join(map(str, label)) if isinstance(label, tuple | np.ndarray) else str(label)
 
 
-def percent(feature: str, share: float) -> str:
-    """A feature and its share in words: `milk=1 (21 %)`."""
+def with_probability(label: Any, probability: float) -> str:
+    """Return a label and its probability as text: `mammal, 0.63`."""
+    return f"{text_of(label)}, {probability:.2f}"
+
+
+def with_share(feature: str, share: float) -> str:
+    """Return the name of a feature and its share as text: `milk=1 (21 %)`."""
     return f"{feature} ({share * 100:.0f} %)"

@@ -1,4 +1,4 @@
-"""Global explanations: what a model knows of each class."""
+"""Global explanations: the weight of each feature for each class of a model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from stc._core import formulas
 from stc._core.cascade import Cascade
 from stc._core.tables import described
 from stc._core.tensor import Subset
-from stc.explain.names import ClassNames, percent, text_of
-from stc.explain.tabular import Tabular
+from stc.explain.names import WORTH_NAMING, ClassNames, text_of, with_share
+from stc.explain.table import TableMixin, differences, sorted_rows
 
-_WORTH_NAMING = 0.005
-_SENTENCE_REASONS = 3
+# Maximal number of classes that the short form shows.
+_SHOWN_CLASSES = 10
 _KEYS = ["attribute", "value", "feature"]
 
 
-class GlobalExplanation(Tabular):
-    """What a model knows: the weight of each feature for each class.
+class GlobalExplanation(TableMixin):
+    """The weight of each feature for each class of a model.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class GlobalExplanation(Tabular):
     table
         One row per class and feature, strongest first within each class: `class`, `attribute`,
         `value`, `weight` (`H_j^h B_ij^p`), `share` (of the weights of the class), `discrimination`
-        (`H_j`: 0 where the feature is equally frequent in every class, 1 where it is of one class
-        only), `phase` (in radians), `mass`, `support` (items that showed it) and `feature`. With
-        several dimensions, `dimensions` says of which set of the policy.
+        (`H_j`: 0 where the feature is equally frequent in every class, 1 where it occurs in one
+        class only), `phase` (in radians), `mass`, `support` (number of items with the feature) and
+        `feature`. With several dimensions, `dimensions` is the set of the policy.
 
     Examples
     --------
@@ -62,12 +62,10 @@ class GlobalExplanation(Tabular):
         tables = [self._of_set(subset) for subset in self._cascade.policy if subset]
         if not tables:
             return self._of_set(None)
-        table = pl.concat(tables)
-        order = {"class": False, "weight": True, "feature": False}
-        return table.sort(list(order), descending=list(order.values()), maintain_order=True)
+        return sorted_rows(pl.concat(tables), {"class": False, "weight": True, "feature": False})
 
     def _of_set(self, subset: Subset | None) -> pl.DataFrame:
-        """The weights of one set of dimensions."""
+        """Return the weights of one set of dimensions."""
         model = self._cascade.model
         corpus = model.corpora[subset or ()]
         mass = corpus.mass
@@ -83,7 +81,7 @@ class GlobalExplanation(Tabular):
         }
         table = described(model, subset or model.dimensions.whole[:1], rows).with_columns(
             self._names.column.gather(mass.indices[:entries]),
-            *(pl.Series(name, own, dtype=pl.Float64) for name, own in columns.items()),
+            *(pl.Series(name, values, dtype=pl.Float64) for name, values in columns.items()),
             support=pl.Series(corpus.support[:entries], dtype=pl.Int64),
         )
         total = pl.col("weight").sum().over("class")
@@ -98,17 +96,17 @@ class GlobalExplanation(Tabular):
         return chosen.with_columns(dimensions=pl.Series(dimensions, dtype=pl.List(pl.String)))
 
     def top(self, n: int = 10) -> GlobalExplanation:
-        """The strongest features of each class.
+        """Return the strongest features of each class.
 
         Parameters
         ----------
         n : int, default=10
-            How many of each class.
+            Maximal number of features per class.
 
         Returns
         -------
         GlobalExplanation
-            With fewer rows.
+            The rows of these features.
 
         Examples
         --------
@@ -122,7 +120,7 @@ class GlobalExplanation(Tabular):
         return self._with(kept.sort("class", maintain_order=True))
 
     def for_class(self, label: Any) -> GlobalExplanation:
-        """What is known of one class.
+        """Return the rows of one class.
 
         Parameters
         ----------
@@ -132,7 +130,7 @@ class GlobalExplanation(Tabular):
         Returns
         -------
         GlobalExplanation
-            With the rows of this class.
+            The rows of this class.
 
         Examples
         --------
@@ -141,11 +139,11 @@ class GlobalExplanation(Tabular):
         >>> print(model.explain().for_class("+"))
         +: fun (50 %), good (50 %)
         """
-        name = self._names.column[self._names.place(label)]
+        name = self._names.column[self._names.index(label)]
         return self.filter(pl.col("class") == name)
 
     def compare(self, first: Any, second: Any) -> pl.DataFrame:
-        """What tells two classes apart.
+        """Compare the features of two classes.
 
         Parameters
         ----------
@@ -155,7 +153,7 @@ class GlobalExplanation(Tabular):
         Returns
         -------
         polars.DataFrame
-            One row a feature, the one that tells most first: `attribute`, `value`, `first` and
+            One row per feature, the largest difference first: `attribute`, `value`, `first` and
             `second` (its share of the weights of each class), `difference` and `feature`.
 
         Examples
@@ -170,27 +168,22 @@ class GlobalExplanation(Tabular):
             self.for_class(label).table.select(*keys, pl.col("share").alias(name))
             for label, name in ((first, "first"), (second, "second"))
         ]
-        both = sides[0].join(sides[1], on=keys, how="full", coalesce=True, nulls_equal=True)
-        table = both.with_columns(pl.col("first", "second").fill_null(0.0)).with_columns(
-            difference=pl.col("first") - pl.col("second")
-        )
-        order = [pl.col("difference").abs(), pl.col("feature")]
         names = [*keys[:2], "first", "second", "difference", *keys[2:]]
-        return table.sort(order, descending=[True, False], maintain_order=True).select(names)
+        return differences(*sides).select(names)
 
     def discriminating(self, n: int = 10) -> pl.DataFrame:
-        """The features that tell the classes apart best, whatever the class.
+        """Return the features that best tell the classes apart.
 
         Parameters
         ----------
         n : int, default=10
-            How many.
+            Maximal number of features.
 
         Returns
         -------
         polars.DataFrame
-            One row a feature, highest `discrimination` first, of equal ones that of most items:
-            `attribute`, `value`, `discrimination`, `support`, `class` (where it weighs most) and
+            One row per feature, highest `discrimination` first, ties by `support`: `attribute`,
+            `value`, `discrimination`, `support`, `class` (where its weight is highest) and
             `feature`.
 
         Examples
@@ -204,23 +197,22 @@ class GlobalExplanation(Tabular):
         best = features.group_by(_KEYS, maintain_order=True).agg(
             pl.col("discrimination", "class").first(), support=pl.col("support").sum()
         )
-        order = {"discrimination": True, "support": True, "feature": False}
         columns = ["attribute", "value", "discrimination", "support", "class", "feature"]
-        found = best.sort(list(order), descending=list(order.values()), maintain_order=True)
-        return found.select(columns).head(n)
+        order = {"discrimination": True, "support": True, "feature": False}
+        return sorted_rows(best, order).select(columns).head(n)
 
-    def sentences(self, reasons: int = _SENTENCE_REASONS) -> list[str]:
-        """Each class in a sentence with its strongest features.
+    def sentences(self, reasons: int = 3) -> list[str]:
+        """Return one sentence per class, with its strongest features.
 
         Parameters
         ----------
         reasons : int, default=3
-            How many features to name at the most.
+            Maximal number of features to name.
 
         Returns
         -------
         list of str
-            One sentence a class.
+            One sentence per class.
 
         Examples
         --------
@@ -229,14 +221,14 @@ class GlobalExplanation(Tabular):
         >>> model.explain().sentences(1)
         ['+: fun (50 %)', '-: bad (59 %)']
         """
-        found: dict[Any, list[str]] = {}
+        strongest: dict[Any, list[str]] = {}
         for row in self.top(reasons).table.iter_rows(named=True):
-            named = found.setdefault(row["class"], [])
-            if row["share"] >= _WORTH_NAMING:
-                named.append(percent(row["feature"], row["share"]))
+            texts = strongest.setdefault(row["class"], [])
+            if row["share"] >= WORTH_NAMING:
+                texts.append(with_share(row["feature"], row["share"]))
         return [
-            f"{text_of(label)}: {', '.join(named) or 'no feature stands out'}"
-            for label, named in found.items()
+            f"{text_of(label)}: {', '.join(texts) or 'no feature stands out'}"
+            for label, texts in strongest.items()
         ]
 
     def __str__(self) -> str:
@@ -244,5 +236,6 @@ class GlobalExplanation(Tabular):
 
     def __repr__(self) -> str:
         lines = self.sentences()
-        more = [f"... and {len(lines) - 10} more classes"] if len(lines) > 10 else []
-        return "\n".join([*lines[:10], *more])
+        if len(lines) > _SHOWN_CLASSES:
+            lines[_SHOWN_CLASSES:] = [f"... and {len(lines) - _SHOWN_CLASSES} more classes"]
+        return "\n".join(lines)

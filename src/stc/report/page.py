@@ -123,7 +123,7 @@ def report(
     model = getattr(model, "best_estimator_", model)
     explanation = model.explain(X)
     documents = explanation.documents
-    answers = replace(explanation._answers, documents=documents)
+    answers = replace(explanation.answers, documents=documents)
     truth = truth_of(model, answers, X, y)
     data = _page_data(model, answers, truth, max_items)
     data["title"] = clipped(title or "Sparse Tensor Classifier")

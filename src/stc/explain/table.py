@@ -1,32 +1,32 @@
-"""What all explanations share: a plain table, in whatever form a caller likes."""
+"""The table that every explanation holds, its output formats, and operations on such tables."""
 
 from __future__ import annotations
 
 import copy
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
 from stc._utils.optional import optional
 
-# Rows of a table that a notebook shows.
+# Maximal number of rows that a notebook shows.
 _SHOWN_ROWS = 20
 
 
-class Tabular:
-    """Something with a table, `table`."""
+class TableMixin:
+    """Mixin for explanations with a table, `table`."""
 
-    if TYPE_CHECKING:  # a field of some, computed when it is asked for by others
+    if TYPE_CHECKING:  # a field of some explanations, a cached property of others
 
         @property
         def table(self) -> pl.DataFrame:
             """The table."""
 
     def to_polars(self) -> pl.DataFrame:
-        """The table.
+        """Return the table.
 
         Examples
         --------
@@ -38,7 +38,7 @@ class Tabular:
         return self.table
 
     def to_pandas(self) -> Any:
-        """The table as a pandas DataFrame.
+        """Return the table as a pandas DataFrame.
 
         Examples
         --------
@@ -51,7 +51,7 @@ class Tabular:
         return pandas.DataFrame(self.table.to_dict(as_series=False))
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The table as a list of dicts, one a row.
+        """Return the table as a list of dicts, one per row.
 
         Examples
         --------
@@ -63,17 +63,17 @@ class Tabular:
         return self.table.to_dicts()
 
     def to_json(self, indent: int | None = None) -> str:
-        """The table as JSON, a list of objects, one a row.
+        """Return the table as JSON, a list of objects, one per row.
 
         Parameters
         ----------
         indent : int, default=None
-            Blanks to indent by; None: all in one line.
+            Number of spaces to indent by; None: everything in one line.
 
         Returns
         -------
         str
-            The same for the same explanation, byte by byte.
+            Deterministic: equal explanations give equal bytes.
 
         Examples
         --------
@@ -85,17 +85,17 @@ class Tabular:
         return json.dumps(self.to_dicts(), ensure_ascii=False, indent=indent, default=str)
 
     def filter(self, *predicates: Any, **equal: Any) -> Self:
-        """The same explanation with some rows of its table only.
+        """Return the explanation with some of the rows of its table.
 
         Parameters
         ----------
         *predicates, **equal
-            As polars' `DataFrame.filter` takes them.
+            As in polars' `DataFrame.filter`.
 
         Returns
         -------
         the same type
-            A new one; nothing is computed again, so shares stay shares of the whole.
+            A new explanation. Nothing is recomputed: shares remain shares of the whole.
 
         Examples
         --------
@@ -107,19 +107,19 @@ class Tabular:
         return self._with(self.table.filter(*predicates, **equal))
 
     def sort(self, by: str | Sequence[str], descending: bool = False) -> Self:
-        """The same explanation with its table in another order.
+        """Return the explanation with the rows of its table sorted.
 
         Parameters
         ----------
         by : str or list of str
             Columns of the table.
         descending : bool, default=False
-            Whether the highest come first.
+            Whether to sort in descending order.
 
         Returns
         -------
         the same type
-            A new one.
+            A new explanation.
 
         Examples
         --------
@@ -136,9 +136,9 @@ class Tabular:
         return new
 
     def _repr_html_(self) -> str:
-        """Sentences and the first rows of the table, for a notebook."""
+        """Return the sentences and the first rows of the table, for a notebook."""
         text = html.escape(repr(self))
-        rows = "".join(_html_row(row) for row in self.table.head(_SHOWN_ROWS).iter_rows())
+        rows = "".join(map(_html_row, self.table.head(_SHOWN_ROWS).iter_rows()))
         names = "".join(f"<th>{html.escape(name)}</th>" for name in self.table.columns)
         more = self.table.height - _SHOWN_ROWS
         note = f"<p>{more} more rows</p>" if more > 0 else ""
@@ -151,3 +151,24 @@ class Tabular:
 def _html_row(row: tuple[Any, ...]) -> str:
     cells = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
     return "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+
+
+def sorted_rows(table: pl.DataFrame, descending: Mapping[str, bool]) -> pl.DataFrame:
+    """Return a table sorted by columns, each ascending or descending."""
+    directions = list(descending.values())
+    return table.sort(list(descending), descending=directions, maintain_order=True)
+
+
+def differences(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """Join two tables of features and add `difference`, of their last columns; largest first.
+
+    A feature that only one table has counts as 0 in the other one.
+    """
+    *keys, left = first.columns
+    right = second.columns[-1]
+    both = first.join(second, on=keys, how="full", coalesce=True, nulls_equal=True)
+    table = both.with_columns(pl.col(left, right).fill_null(0.0)).with_columns(
+        difference=pl.col(left) - pl.col(right)
+    )
+    order = [pl.col("difference").abs(), pl.col("feature")]
+    return table.sort(order, descending=[True, False], maintain_order=True)
