@@ -1,12 +1,14 @@
-"""Explanations as Matplotlib figures. Plots choose rows and format them; they compute nothing.
+"""Explanations as Matplotlib figures, in scikit-learn's style of displays.
 
-Each display is used as those of scikit-learn: `from_explanation` or `from_estimator` draws it, and
-`plot` draws it once more. The axes are yours if you give some, and are left for you to change.
+`from_explanation` and `from_estimator` create a display and draw it; `plot` draws it again. A
+display draws into the axes given, or into a new figure. It only selects and formats rows of an
+explanation.
 """
 
 from stc.plot.contrast import ContrastDisplay
+from stc.plot.heatmap import HeatmapDisplay
 from stc.plot.local import LocalDisplay
-from stc.plot.overall import GlobalDisplay, HeatmapDisplay
+from stc.plot.overall import GlobalDisplay
 from stc.plot.phase import PhaseDisplay
 from stc.plot.probability import ProbabilityDisplay
 

@@ -1,4 +1,4 @@
-"""Why one class and not another, as bars to both sides."""
+"""Contrasts as bars: for one class to the right, for another to the left."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ from typing import Any, Self
 import polars as pl
 
 from stc.explain import Contrast, LocalExplanation
-from stc.plot.axes import note, title
-from stc.plot.bars import draw, reach_of, strongest
-from stc.plot.item import ItemDisplay, one_item
-from stc.plot.look import AGAINST_TEXT, FOR
+from stc.plot.bars import draw_panels, limits_of, strongest
+from stc.plot.display import ItemDisplay, one_item, title
+from stc.plot.style import AGAINST_TEXT, FOR
 from stc.plot.text import class_title, clean
 
 
 @dataclass(eq=False)
 class ContrastDisplay(ItemDisplay):
-    """Why one class and not another: what speaks for it to the right, for the other to the left.
+    """Bars of a contrast: features for the class to the right, for another class to the left.
 
     Parameters
     ----------
     table : polars.DataFrame
-        That of a `Contrast`, with `feature` and `share`.
+        The table of a `Contrast`, with `feature` and `share`.
     label, other
-        The class that the item has, and the one that it has not.
+        The class explained, and the class it is compared with.
     probability, probability_of_other : float
         Their probabilities.
 
     Attributes
     ----------
     figure_, ax_
-        Where it was drawn.
+        The figure and the axes.
 
     Examples
     --------
@@ -60,20 +59,20 @@ class ContrastDisplay(ItemDisplay):
         n_features: int = 12,
         ax: Any = None,
     ) -> Self:
-        """Draw why an item has its class and not another.
+        """Draw why an item has its class and not another one.
 
         Parameters
         ----------
         explanation : LocalExplanation or Contrast
-            What `model.explain(X)` gives, or `why_not` of it.
+            The result of `model.explain(X)`, or of its method `why_not`.
         item : int, default=None
-            Number of the item; None: the only one.
+            Number of the item; None: the only item.
         label : default=None
             The other class; None: the most probable of the others.
         n_features : int, default=12
-            How many features, those that tell most.
+            Maximal number of features, those with the largest differences.
         ax : Axes, default=None
-            Where to draw; None: into a figure of its own.
+            Axes to draw into; None: a new figure.
 
         Returns
         -------
@@ -90,30 +89,16 @@ class ContrastDisplay(ItemDisplay):
         >>> [label.get_text() for label in display.ax_.get_yticklabels()]
         ['bad', 'good']
         """
-        found = explanation
-        if isinstance(found, LocalExplanation):
-            one = one_item(found, item)
-            found = one.why_not(int(one.items[0]), label)
-        return cls(
-            table=found.table,
-            label=found.label,
-            other=found.other,
-            probability=found.probability,
-            probability_of_other=found.probability_of_other,
-        ).plot(ax, n_features=n_features)
+        contrast = explanation
+        if isinstance(contrast, LocalExplanation):
+            one = one_item(contrast, item)
+            contrast = one.why_not(int(one.items[0]), label)
+        probabilities = contrast.probability, contrast.probability_of_other
+        display = cls(contrast.table, contrast.label, contrast.other, *probabilities)
+        return display.plot(ax, n_features=n_features)
 
     def plot(self, ax: Any = None, *, n_features: int = 12) -> Self:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax, n_features
-            As in `from_explanation`.
-
-        Returns
-        -------
-        ContrastDisplay
-            Itself.
+        """Draw the display, with parameters as in `from_explanation`, and return it.
 
         Examples
         --------
@@ -126,12 +111,12 @@ class ContrastDisplay(ItemDisplay):
         [0.5, -0.25]
         """
         panel = strongest(self.table, n_features)
-        low, high = reach_of(bar.value for bar in panel.bars)
-        both = min(low, -0.1 * high), max(high, -0.1 * low)
-        empty = "nothing tells one from the other"
-        draw(self, ax, [panel], both, width=4.8, height=0.8, empty=empty)
+        low, high = limits_of(bar.value for bar in panel.bars)
+        limits = min(low, -0.1 * high), max(high, -0.1 * low)
+        empty = "no feature tells the classes apart"
+        draw_panels(self, ax, [panel], limits, width=4.8, height=0.8, empty=empty)
         if panel.bars:
-            note(self, ax, ["difference, as a share of the higher score"])
+            self._note(ax, ["difference, as a share of the higher score"])
         other = class_title(self.other, self.probability_of_other)
         title(self.ax_, f"{clean('←')} {other}", color=AGAINST_TEXT)
         label = class_title(self.label, self.probability)

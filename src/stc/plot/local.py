@@ -1,4 +1,4 @@
-"""What speaks for the classes of an item, and what against, as bars."""
+"""Contributions to the most probable classes of an item, as bars."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
 import polars as pl
 
 from stc.explain import LocalExplanation
-from stc.plot.axes import note, number_of_classes, title
 from stc.plot.bars import draw_strongest
-from stc.plot.item import ItemDisplay, one_item, ranked, reason_of
+from stc.plot.display import ItemDisplay, class_fields, number_of_classes, one_item, reason_of
 from stc.plot.text import class_title, more_classes, never_seen
 
 
 @dataclass(eq=False)
 class LocalDisplay(ItemDisplay):
-    """What speaks for the most probable classes of an item, and what against: bars of shares.
+    """Bars of the strongest contributions to the most probable classes of an item.
 
     Parameters
     ----------
     tables : list of polars.DataFrame
-        For each class the contributions, with `feature` and `share`.
+        The contributions to each class, with `feature` and `share`.
     labels : list
         The classes.
     probabilities : list of float
         Their probabilities.
     unseen : list of str
-        Features of the item that were never learnt.
+        Features of the item not seen in training.
     more_classes : int
-        Number of classes that are not among these.
+        Number of classes not drawn.
     reason : str
-        What to say of a class without contributions.
+        Message for a class without contributions.
 
     Attributes
     ----------
     figure_, axes_
-        Where it was drawn: a figure, and axes for each class.
+        The figure, and the axes of each class.
 
     Examples
     --------
@@ -67,21 +67,21 @@ class LocalDisplay(ItemDisplay):
         n_features: int = 10,
         ax: Any = None,
     ) -> Self:
-        """Draw an item of an explanation.
+        """Draw the contributions to the most probable classes of an item.
 
         Parameters
         ----------
         explanation : LocalExplanation
-            What `model.explain(X)` gives.
+            The result of `model.explain(X)`.
         item : int, default=None
-            Number of the item; None: the only one.
+            Number of the item; None: the only item.
         n_classes : int, default=None
-            How many classes: the one explained, and the most probable of the others. None: 3, or
-            as many as there are axes given.
+            Number of classes: the one explained, and the most probable of the others. None: 3, or
+            the number of axes given.
         n_features : int, default=10
-            How many contributions, the strongest ones.
-        ax : Axes or array of them, default=None
-            Where to draw, axes for each class; None: into a figure of its own.
+            Maximal number of contributions per class, the strongest ones.
+        ax : Axes or array of Axes, default=None
+            Axes to draw into, one per class; None: a new figure.
 
         Returns
         -------
@@ -99,29 +99,18 @@ class LocalDisplay(ItemDisplay):
         (['+'], ['what'], 1)
         """
         one = one_item(explanation, item)
-        places = ranked(one)[: number_of_classes(ax, n_classes, 3)]
-        labels = [one.classes[place] for place in places]
+        priority = one.proba[0].copy()
+        priority[one.explained[0]] = np.inf
+        n_classes = number_of_classes(ax, n_classes, 3)
+        places = np.argsort(-priority, kind="stable")[:n_classes].tolist()
         return cls(
-            tables=[one.of_class(label).table for label in labels],
-            labels=labels,
-            probabilities=[float(one.proba[0, place]) for place in places],
-            unseen=one.unseen["feature"].to_list(),
-            more_classes=len(one.classes) - len(places),
+            tables=[one.of_class(one.classes[place]).table for place in places],
             reason=reason_of(one) if one.table.is_empty() else cls.reason,
+            **class_fields(one, places),
         ).plot(ax, n_features=n_features)
 
     def plot(self, ax: Any = None, *, n_features: int = 10) -> Self:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax, n_features
-            As in `from_explanation`.
-
-        Returns
-        -------
-        LocalDisplay
-            Itself.
+        """Draw the display, with parameters as in `from_explanation`, and return it.
 
         Examples
         --------
@@ -133,10 +122,9 @@ class LocalDisplay(ItemDisplay):
         >>> [float(bar.get_width()) for bar in display.ax_.patches]
         [1.25, -0.25]
         """
-        drawn = draw_strongest(self, ax, self.tables, n_features, self.reason)
-        for own, label, proba in zip(self.axes_, self.labels, self.probabilities, strict=True):
-            title(own, class_title(label, proba))
-        against = "; orange: against the class" if any(value < 0 for value in drawn) else ""
-        legend = [f"share of the score{against}"] if drawn else []
-        note(self, ax, [*legend, *never_seen(self.unseen), *more_classes(self.more_classes)])
+        titles = map(class_title, self.labels, self.probabilities)
+        shares = draw_strongest(self, ax, self.tables, titles, n_features, self.reason)
+        against = "; orange: against the class" if any(share < 0 for share in shares) else ""
+        legend = [f"share of the score{against}"] if shares else []
+        self._note(ax, [*legend, *never_seen(self.unseen), *more_classes(self.more_classes)])
         return self

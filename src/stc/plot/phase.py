@@ -1,4 +1,4 @@
-"""The contributions to a score as arrows: their phases are angles."""
+"""Contributions to a score as arrows, with their phases as angles."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from stc.explain import LocalExplanation
-from stc.plot.axes import bare, note, positive, say, take, title
-from stc.plot.item import ItemDisplay, one_item, ranked, reason_of
-from stc.plot.look import AGAINST, AGAINST_TEXT, FOR, LINE, colour, font, matplotlib
+from stc.plot.display import ItemDisplay, check_positive, one_item, reason_of, remove_frame, title
+from stc.plot.style import AGAINST, AGAINST_TEXT, FOR, LINE, font, matplotlib, share_colour
 from stc.plot.text import class_title, clean, inches, literal, more
 
-# Characters of a name, and the radius of the circle in inches.
+# Maximal number of characters of a name, and the radius of the circle in inches.
 _NAME_LENGTH, _RADIUS = 22, 1.7
 _LEGEND = "length: relative to the strongest; angle: phase to the sum, which points right"
 
 
 @dataclass(eq=False)
 class PhaseDisplay(ItemDisplay):
-    """The contributions to the score of a class as waves: how strong, and how far out of step.
+    """The contributions to the score of a class as arrows in the complex plane.
 
-    An arrow a contribution. Its length is relative to that of the strongest, its angle is the phase
-    to the sum, which points to the right: what points to the left (shaded) is destructive.
+    There is one arrow per contribution. Its length is relative to the strongest contribution. Its
+    angle is the phase relative to the sum, which points to the right: arrows to the left (shaded)
+    interfere destructively.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ class PhaseDisplay(ItemDisplay):
     probability : float
         Its probability.
     reason : str
-        What to say if there are no contributions.
+        Message if there are no contributions.
 
     Attributes
     ----------
     figure_, ax_
-        Where it was drawn.
+        The figure and the axes.
 
     Examples
     --------
@@ -72,22 +72,22 @@ class PhaseDisplay(ItemDisplay):
         n_names: int = 8,
         ax: Any = None,
     ) -> Self:
-        """Draw the phases of an item of an explanation.
+        """Draw the contributions to a class of an item and their phases.
 
         Parameters
         ----------
         explanation : LocalExplanation
-            What `model.explain(X)` gives.
+            The result of `model.explain(X)`.
         item : int, default=None
-            Number of the item; None: the only one.
+            Number of the item; None: the only item.
         label : default=None
-            The class; None: the one explained.
+            The class; None: the class explained.
         n_features : int, default=30
-            How many contributions, the strongest ones.
+            Maximal number of contributions, the strongest ones.
         n_names : int, default=8
-            How many of them have their names written.
+            Maximal number of contributions that are named.
         ax : Axes, default=None
-            Where to draw; None: into a figure of its own.
+            Axes to draw into; None: a new figure.
 
         Returns
         -------
@@ -102,30 +102,20 @@ class PhaseDisplay(ItemDisplay):
         >>> explanation = model.explain(["good fun"])
         >>> display = PhaseDisplay.from_explanation(explanation, ax=Figure().subplots())
         >>> display.ax_.get_xlabel()
-        'all phases are 0: nothing is out of step'
+        'all phases are 0: no interference'
         """
         one = one_item(explanation, item)
         if label is not None:
             one = one.of_class(label)
         return cls(
             table=one.table,
-            label=one.classes[ranked(one)[0]],
+            label=one.classes[int(one.explained[0])],
             probability=float(one.probabilities[0]),
             reason=reason_of(one) if one.table.is_empty() else cls.reason,
         ).plot(ax, n_features=n_features, n_names=n_names)
 
     def plot(self, ax: Any = None, *, n_features: int = 30, n_names: int = 8) -> Self:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax, n_features, n_names
-            As in `from_explanation`.
-
-        Returns
-        -------
-        PhaseDisplay
-            Itself.
+        """Draw the display, with parameters as in `from_explanation`, and return it.
 
         Examples
         --------
@@ -139,33 +129,33 @@ class PhaseDisplay(ItemDisplay):
         >>> sorted(float(line.get_xdata()[1]) for line in waves)
         [-0.5, 1.0]
         """
-        positive(n_features=n_features)
+        check_positive(n_features=n_features)
         waves = self.table.sort("contribution", descending=True, maintain_order=True)
         waves = waves.head(n_features)
         ends = _ends(waves)
         names = [clean(name, _NAME_LENGTH) for name in waves["feature"].head(n_names)]
-        reach = _room(names, ends)
-        take(self, ax, _RADIUS * (reach[1] - reach[0]) + 0.3, 1.5 if waves.is_empty() else 4.5)
+        left, right = _limits(names, ends)
+        self._take_axes(ax, _RADIUS * (right - left) + 0.3, 1.5 if waves.is_empty() else 4.5)
         title(self.ax_, class_title(self.label, self.probability))
         if self.table.is_empty():
-            say(self.ax_, self.reason)
+            self._message(self.ax_, self.reason)
             return self
-        self._circle(reach)
-        self._arrows(ends, waves["share"].to_list())
-        self._names(names, ends)
+        self._draw_circle(left, right)
+        self._draw_arrows(ends, waves["share"].to_list())
+        self._write_names(names, ends)
         turned = (self.table["phase"] != 0).any()
-        legend = _LEGEND if turned else "all phases are 0: nothing is out of step"
+        legend = _LEGEND if turned else "all phases are 0: no interference"
         rest = more(self.table.height - n_features, "contribution", "contributions")
-        note(self, ax, [legend, *rest])
+        self._note(ax, [legend, *rest])
         return self
 
-    def _circle(self, reach: tuple[float, float]) -> None:
-        """The unit circle, its destructive half shaded."""
+    def _draw_circle(self, left: float, right: float) -> None:
+        """Draw the unit circle, with the destructive half shaded."""
         patches = matplotlib("patches")
         ax = self.ax_
-        bare(ax)
+        remove_frame(ax)
         ax.set_aspect("equal")
-        ax.set_xlim(*reach)
+        ax.set_xlim(left, right)
         ax.set_ylim(-1.05, 1.2)
         ax.add_patch(patches.Wedge((0, 0), 1, 90, 270, color=AGAINST, alpha=0.1, linewidth=0))
         ax.add_patch(patches.Circle((0, 0), 1, fill=False, edgecolor=LINE, linewidth=1))
@@ -174,17 +164,17 @@ class PhaseDisplay(ItemDisplay):
         ax.text(-0.5, 1.05, "against", **font(color=AGAINST_TEXT, ha="center"))
         ax.text(0.5, 1.05, "for", **font(color=FOR, ha="center"))
 
-    def _arrows(self, ends: NDArray[np.complex128], shares: Sequence[float]) -> None:
-        """Draw the waves, the strongest last and so on top."""
+    def _draw_arrows(self, ends: NDArray[np.complex128], shares: Sequence[float]) -> None:
+        """Draw the contributions, the strongest last and so on top."""
         for end, share in reversed(list(zip(ends.tolist(), shares, strict=True))):
             dot: dict[str, Any] = {"marker": "o", "markersize": 5, "markevery": [1]}
             line = [0, end.real], [0, end.imag]
-            self.ax_.plot(*line, color=colour(share), linewidth=1.6, gid="wave", **dot)
+            self.ax_.plot(*line, color=share_colour(share), linewidth=1.6, gid="wave", **dot)
 
-    def _names(self, names: Sequence[str], ends: NDArray[np.complex128]) -> None:
-        """Write names beside the circle, each with a line to its wave."""
-        for side, places in _sides(names, ends).items():
-            for place, height in zip(places, _apart(ends.imag[places]), strict=True):
+    def _write_names(self, names: Sequence[str], ends: NDArray[np.complex128]) -> None:
+        """Write names beside the circle, each with a line to its arrow."""
+        for side, places in zip((-1, 1), _sides(names, ends), strict=True):
+            for place, height in zip(places, _spread(ends.imag[places]), strict=True):
                 line = [ends[place].real, side * 1.1], [ends[place].imag, height]
                 self.ax_.plot(*line, color=LINE, linewidth=0.7, zorder=0.6)
                 style = font(va="center", ha="left" if side > 0 else "right")
@@ -192,39 +182,36 @@ class PhaseDisplay(ItemDisplay):
 
 
 def _ends(waves: pl.DataFrame) -> NDArray[np.complex128]:
-    """Where the arrows end: the strongest on the unit circle."""
+    """Return the ends of the arrows; the strongest ends on the unit circle."""
     amount, phase = waves["contribution"].to_numpy(), waves["phase"].to_numpy()
     return np.asarray(amount / (amount.max(initial=0.0) or 1.0) * np.exp(1j * phase))
 
 
-def _sides(names: Sequence[str], ends: NDArray[np.complex128]) -> dict[int, list[int]]:
-    """Which names are written to the left (-1) of the circle, and which to the right (1)."""
-    places = range(len(names))
-    return {
-        -1: [place for place in places if ends[place].real < 0],
-        1: [place for place in places if ends[place].real >= 0],
-    }
+def _sides(names: Sequence[str], ends: NDArray[np.complex128]) -> tuple[list[int], list[int]]:
+    """Return the names to the left of the circle, and those to the right."""
+    left = ends.real[: len(names)] < 0
+    return np.flatnonzero(left).tolist(), np.flatnonzero(~left).tolist()
 
 
-def _room(names: Sequence[str], ends: NDArray[np.complex128]) -> tuple[float, float]:
-    """How far the circle and the names beside it reach, in radii."""
+def _limits(names: Sequence[str], ends: NDArray[np.complex128]) -> tuple[float, float]:
+    """Return the horizontal limits of the circle with the names beside it, in radii."""
     left, right = (
         max((1.2 + inches(names[place]) / _RADIUS for place in places), default=1.1)
-        for places in _sides(names, ends).values()
+        for places in _sides(names, ends)
     )
     return -left, right
 
 
-def _apart(heights: NDArray[np.float64], gap: float = 0.14) -> list[float]:
-    """The nearest heights at which names in this order are not written over each other."""
+def _spread(heights: NDArray[np.float64], gap: float = 0.14) -> list[float]:
+    """Return the nearest heights at which names do not overlap."""
     n = len(heights)
     if not n:
         return []
-    # Of equal ones the strongest is in the middle: so the lines of waves in step do not cross.
+    # Of equal heights the strongest is in the middle, so that the lines do not cross.
     order = sorted(range(n), key=lambda k: (heights[k], k if k % 2 else -k))
     steps = gap * np.arange(n)
-    apart = optimize.isotonic_regression(heights[order] - steps).x
+    lowest = optimize.isotonic_regression(heights[order] - steps).x
     top = max(1.0, steps[-1] / 2)
-    found = np.empty(n)
-    found[order] = np.clip(apart, -top, top - steps[-1]) + steps
-    return list(found.tolist())
+    spread = np.empty(n)
+    spread[order] = np.clip(lowest, -top, top - steps[-1]) + steps
+    return list(spread.tolist())

@@ -1,4 +1,4 @@
-"""The probabilities of the classes of an item, as bars."""
+"""Probabilities of the classes of an item, as bars."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from stc.explain import LocalExplanation
-from stc.explain.names import text_of
-from stc.plot.axes import note, positive
-from stc.plot.bars import Bar, Panel, draw
-from stc.plot.item import ItemDisplay, one_item, reason_of
-from stc.plot.look import FOR, NEITHER
+from stc.explain import LocalExplanation, text_of
+from stc.plot.bars import Bar, Panel, draw_panels
+from stc.plot.display import ItemDisplay, check_positive, class_fields, one_item, reason_of
+from stc.plot.style import FOR, NEITHER
 from stc.plot.text import more_classes, never_seen
 
 
 @dataclass(eq=False)
 class ProbabilityDisplay(ItemDisplay):
-    """How probable the classes of an item are: a bar a class, that of the highest one in blue.
+    """Bars of the probabilities of an item, the highest one in blue.
 
     Parameters
     ----------
@@ -28,16 +26,16 @@ class ProbabilityDisplay(ItemDisplay):
     probabilities : list of float
         Their probabilities.
     unseen : list of str
-        Features of the item that were never learnt.
+        Features of the item not seen in training.
     more_classes : int
-        Number of classes that are not among these.
+        Number of classes not drawn.
     reason : str
-        What else to say of the item.
+        Note on an item that the class frequencies decide.
 
     Attributes
     ----------
     figure_, ax_
-        Where it was drawn.
+        The figure and the axes.
 
     Examples
     --------
@@ -65,18 +63,18 @@ class ProbabilityDisplay(ItemDisplay):
         n_classes: int = 10,
         ax: Any = None,
     ) -> Self:
-        """Draw the probabilities of an item of an explanation.
+        """Draw the probabilities of an item.
 
         Parameters
         ----------
         explanation : LocalExplanation
-            What `model.explain(X)` gives.
+            The result of `model.explain(X)`.
         item : int, default=None
-            Number of the item; None: the only one.
+            Number of the item; None: the only item.
         n_classes : int, default=10
-            How many classes, the most probable ones.
+            Maximal number of classes, the most probable ones.
         ax : Axes, default=None
-            Where to draw; None: into a figure of its own.
+            Axes to draw into; None: a new figure.
 
         Returns
         -------
@@ -93,29 +91,14 @@ class ProbabilityDisplay(ItemDisplay):
         >>> [float(bar.get_width()) for bar in display.ax_.patches]
         [1.0, 0.0]
         """
-        positive(n_classes=n_classes)
+        check_positive(n_classes=n_classes)
         one = one_item(explanation, item)
         places = np.argsort(-one.proba[0], kind="stable")[:n_classes].tolist()
-        return cls(
-            labels=[one.classes[place] for place in places],
-            probabilities=[float(one.proba[0, place]) for place in places],
-            unseen=one.unseen["feature"].to_list(),
-            more_classes=len(one.classes) - len(places),
-            reason="" if any(one.sets) else reason_of(one),
-        ).plot(ax)
+        reason = "" if any(one.sets) else reason_of(one)
+        return cls(reason=reason, **class_fields(one, places)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax
-            As in `from_explanation`.
-
-        Returns
-        -------
-        ProbabilityDisplay
-            Itself.
+        """Draw the display, with parameters as in `from_explanation`, and return it.
 
         Examples
         --------
@@ -126,12 +109,12 @@ class ProbabilityDisplay(ItemDisplay):
         ['0.90', '0.10']
         """
         bars = [
-            Bar(text_of(label), proba, f"{proba:.2f}", NEITHER)
-            for label, proba in zip(self.labels, self.probabilities, strict=True)
+            Bar(text_of(label), probability, f"{probability:.2f}", NEITHER if place else FOR)
+            for place, (label, probability) in enumerate(
+                zip(self.labels, self.probabilities, strict=True)
+            )
         ]
-        bars[:1] = [bar._replace(colour=FOR) for bar in bars[:1]]
         panel = Panel(bars, more_classes(self.more_classes))
-        draw(self, ax, [panel], (0.0, 1.0), width=3.4, least=2)
-        reason = [self.reason] if self.reason else []
-        note(self, ax, ["probability", *reason, *never_seen(self.unseen)])
+        draw_panels(self, ax, [panel], (0.0, 1.0), width=3.4, min_lines=2)
+        self._note(ax, ["probability", *filter(None, [self.reason]), *never_seen(self.unseen)])
         return self
