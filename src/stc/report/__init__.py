@@ -1,4 +1,4 @@
-"""Reports: a model, its figures and its explanations in one self-contained HTML page."""
+"""Reports: a model, its evaluation and its explanations in one self-contained HTML page."""
 
 from stc.report.page import Report, report
 

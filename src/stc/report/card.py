@@ -1,4 +1,4 @@
-"""The model card: what was learnt, with which settings, and what tells the classes."""
+"""The model card: size, settings, and the strongest features of each class."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import polars as pl
 import stc
 from stc._core.schema import KINDS
 from stc.classifier import SparseTensorClassifier
-from stc.explain import Answers
-from stc.explain.names import text_of
+from stc.explain import Answers, text_of
 from stc.report.names import Names, clipped
 
-# Features of a class, and classes, that are shown.
+# Maximal number of features per class, and of classes.
 _FEATURES, _LISTED_CLASSES = 12, 200
-# Shares of many features are small: they are written in millionths.
+# Shares are stored as integers, in millionths: with many features they are small.
 _MILLION = 1_000_000
 _SHORT = reprlib.Repr()
 _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = 8
@@ -26,26 +25,26 @@ _SHORT.maxstring, _SHORT.maxother = 80, 160
 
 
 def model_card(model: SparseTensorClassifier, answers: Answers) -> dict[str, Any]:
-    """What was learnt, and how."""
-    learnt, mass = answers.model, model.class_mass_
+    """Return the facts and the parameters of a model, as text."""
+    fitted, mass = answers.model, model.class_mass_
     facts = {
-        "Items learnt": _number(float(mass.sum())),
-        "FittedState from": KINDS[learnt.schema.kind],
+        "Training items": _number(float(mass.sum())),
+        "Training data": KINDS[fitted.schema.kind],
         "Attributes": _number(model.n_features_in_),
         "Features": _number(len(model.get_feature_names_out())),
         "Classes": _number(len(mass)),
         "Phases": _phases(model, answers),
     }
-    if len(learnt.dimensions.names) > 1:
-        facts["Dimensions"] = clipped(", ".join(learnt.dimensions.names))
-    if learnt.dimensions.attributes is not None:
-        sets = (" × ".join(own) or "class frequencies" for own in model.policy_)
+    if len(fitted.dimensions.names) > 1:
+        facts["Dimensions"] = clipped(", ".join(fitted.dimensions.names))
+    if fitted.dimensions.attributes is not None:
+        sets = (" × ".join(names) or "class frequencies" for names in model.policy_)
         facts["Policy"] = clipped(" → ".join(sets), 600)
-    if learnt.interactions.order > 1:
-        facts["Interactions"] = f"up to {learnt.interactions.order} attributes"
-    if learnt.interactions.ngrams > 1:
-        facts["Words in a row"] = f"up to {learnt.interactions.ngrams}"
-    facts["Made by"] = f"stc {stc.__version__}"
+    if fitted.interactions.order > 1:
+        facts["Interactions"] = f"up to {fitted.interactions.order} attributes"
+    if fitted.interactions.ngrams > 1:
+        facts["N-grams"] = f"up to {fitted.interactions.ngrams} words"
+    facts["Created by"] = f"stc {stc.__version__}"
     return {"facts": facts, "parameters": _parameters(model)}
 
 
@@ -58,7 +57,7 @@ def _phases(model: SparseTensorClassifier, answers: Answers) -> str:
 
 
 def _parameters(model: SparseTensorClassifier) -> list[dict[str, Any]]:
-    """The parameters of the model; `changed`: other than the default."""
+    """Return the parameters of a model; `changed`: the value is not the default."""
     defaults = type(model)().get_params(deep=False)
     return [
         {"name": name, "value": shown, "changed": shown != _shown(defaults[name])}
@@ -68,7 +67,7 @@ def _parameters(model: SparseTensorClassifier) -> list[dict[str, Any]]:
 
 
 def _shown(value: Any) -> str:
-    """A value of a parameter, the same on every run: without where it is in memory."""
+    """Return the value of a parameter as text, without memory addresses."""
     if callable(value) and hasattr(value, "__qualname__"):
         return str(value.__qualname__)
     if isinstance(value, np.ndarray):
@@ -81,7 +80,7 @@ def _number(value: float) -> str:
 
 
 def class_list(model: SparseTensorClassifier, answers: Answers, names: Names) -> dict[str, Any]:
-    """The classes, those learnt from most items first, each with its strongest features."""
+    """Return the classes, most training items first, each with its strongest features."""
     labels = [text_of(label) for label in answers.names.labels]
     mass = model.class_mass_
     order = np.argsort(-mass, kind="stable")[:_LISTED_CLASSES]
@@ -107,12 +106,12 @@ def class_list(model: SparseTensorClassifier, answers: Answers, names: Names) ->
 def _strongest(
     model: SparseTensorClassifier, answers: Answers
 ) -> dict[int, list[tuple[str, float]]]:
-    """The strongest features of each class, and their shares of its weights."""
+    """Return the strongest features of each class, and their shares of its weights."""
     column = answers.names.column
     numbers = pl.DataFrame({"class": column, "number": np.arange(len(column))})
     table = model.explain().top(_FEATURES).table
-    found: dict[int, list[tuple[str, float]]] = {}
+    strongest: dict[int, list[tuple[str, float]]] = {}
     joined = table.join(numbers.unique("class"), on="class", maintain_order="left")
     for number, feature, share in joined.select("number", "feature", "share").iter_rows():
-        found.setdefault(number, []).append((feature, share))
-    return found
+        strongest.setdefault(number, []).append((feature, share))
+    return strongest

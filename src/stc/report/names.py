@@ -1,26 +1,28 @@
-"""Names on the page: each written once, short enough to be read."""
+"""Names on the page, each stored once and shortened."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Characters of a name that are shown.
-_LONGEST_NAME = 160
+# Maximal number of characters of a name.
+_MAX_LENGTH = 160
 
 
-def clipped(text: str, longest: int = _LONGEST_NAME) -> str:
-    """The beginning of a text that is too long to be read, and how long it is.
+def clipped(text: str, max_length: int = _MAX_LENGTH) -> str:
+    """Return a text, or the beginning of a long one with its length.
 
     Examples
     --------
     >>> clipped("a" * 20, 5)
     'aaaaa… (20 characters)'
     """
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
+    if len(text) <= max_length:
+        return text
+    return f"{text[:max_length]}… ({len(text):,} characters)"
 
 
 class Names:
-    """Names by number. A value of an attribute is kept as [number of the attribute, value].
+    """Numbered names. A value of an attribute is stored as [number of the attribute, value].
 
     Examples
     --------
@@ -36,18 +38,18 @@ class Names:
         self._listed: list[Any] = []
 
     def of_text(self, text: str) -> int:
-        """The number of a word, or of a feature that has a name only."""
+        """Return the number of a word, or of the name of a feature."""
         return self._number(text, clipped(text))
 
     def of_value(self, attribute: str | None, value: str | None) -> int:
-        """The number of a value of an attribute; the value None is the missing one."""
+        """Return the number of a value of an attribute; None is a missing value."""
         if attribute is None:
             return self.of_text("(missing)" if value is None else value)
         shown = None if value is None else clipped(value)
         return self._number((attribute, value), [self.of_text(attribute), shown])
 
     def listed(self) -> list[Any]:
-        """All names, by number."""
+        """Return all names, ordered by number."""
         return self._listed
 
     def _number(self, key: Any, shown: Any) -> int:

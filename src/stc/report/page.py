@@ -1,4 +1,4 @@
-"""The page: plain data in a template, one file that needs nothing else."""
+"""The page: a template filled with plain data, as one self-contained file."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ import numpy as np
 from stc._utils.atomic import beside
 from stc._utils.optional import optional
 from stc.classifier import SparseTensorClassifier
-from stc.explain import Answers
-from stc.explain.names import text_of
+from stc.exceptions import ParameterError
+from stc.explain import Answers, text_of
 from stc.report.card import class_list, model_card
 from stc.report.figures import evaluation
 from stc.report.items import ItemData
 from stc.report.names import Names, clipped
 from stc.report.truth import Truth, truth_of
 
-# Signs that could end the script that holds the data, or a line of it.
-_UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+# Characters that could end the script element with the data, or a line in it.
+_UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True)
 class Report:
-    """A page about a model and some items, in one file without any other.
+    """A self-contained HTML page about a model and some items.
 
     Attributes
     ----------
@@ -51,17 +51,17 @@ class Report:
     html: str
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file; if that fails, a file that was there stays as it was.
+        """Write the page to a file atomically: if it fails, an existing file is unchanged.
 
         Parameters
         ----------
         path : str or path
-            Where to.
+            Path of the file.
 
         Returns
         -------
         Path
-            The same.
+            The path of the file.
 
         Examples
         --------
@@ -76,7 +76,7 @@ class Report:
         return path
 
     def _repr_html_(self) -> str:
-        """The page within a notebook, shut off from it."""
+        """Return the page in a sandboxed frame, for a notebook."""
         return (
             '<iframe sandbox="allow-scripts" title="Report" style="width:100%;height:800px;'
             f'border:1px solid #8884" srcdoc="{html.escape(self.html)}"></iframe>'
@@ -89,25 +89,25 @@ class Report:
 def report(
     model: Any, X: Any, y: Any = None, *, title: str | None = None, max_items: int = 1000
 ) -> Report:
-    """Make a page about a model: its card, its figures, its classes, and items explained.
+    """Create a page about a model: model card, evaluation, classes, and explained items.
 
     Parameters
     ----------
     model : SparseTensorClassifier or SparseTensorClassifierCV
-        A fitted model; of a tuned one, the best.
+        A fitted model; of a search, the best estimator is used.
     X
-        Items to show and to judge by, as in `fit`; better not those it was learnt from.
+        Items to explain and to evaluate on, as in `fit`; preferably not the training items.
     y : default=None
-        Their classes, as in `fit`. None: there are no figures, and no mistakes.
+        Their classes, as in `fit`. None: the page has no evaluation.
     title : str, default=None
-        Of the page.
+        Title of the page.
     max_items : int, default=1000
-        How many items can be looked at: mistakes first. The figures are of all of them.
+        Maximal number of items on the page, mistakes first. The evaluation uses all items.
 
     Returns
     -------
     Report
-        The page; the same for the same model and items, byte by byte.
+        The page. It is deterministic: the same model and items give the same bytes.
 
     Examples
     --------
@@ -119,11 +119,9 @@ def report(
     True
     """
     if max_items < 1:
-        raise ValueError(f"max_items is at least 1, got {max_items}")
+        raise ParameterError(f"max_items: at least 1 expected, got {max_items}")
     model = getattr(model, "best_estimator_", model)
-    explanation = model.explain(X)
-    documents = explanation.documents
-    answers = replace(explanation.answers, documents=documents)
+    answers = model.explain(X).answers
     truth = truth_of(model, answers, X, y)
     data = _page_data(model, answers, truth, max_items)
     data["title"] = clipped(title or "Sparse Tensor Classifier")
@@ -133,11 +131,11 @@ def report(
 def _page_data(
     model: SparseTensorClassifier, answers: Answers, truth: Truth | None, max_items: int
 ) -> dict[str, Any]:
-    """All that is on the page."""
+    """Return the data of the page."""
     names = Names()
     kept = _kept(answers, truth, max_items)
     items = ItemData(
-        _selected(answers, kept),
+        answers.select(kept),
         np.flatnonzero(kept),
         _truth_of_kept(truth, kept),
         model.fitted_.chosen_classes(answers)[kept],
@@ -164,19 +162,13 @@ def _page_data(
     }
 
 
-def _kept(answers: Answers, truth: Truth | None, most: int) -> Any:
-    """Which items the page shows: mistakes first, then the rest in their order."""
+def _kept(answers: Answers, truth: Truth | None, max_items: int) -> Any:
+    """Return a mask of the items on the page: mistakes first, then the others in order."""
     n_items = answers.raw.n_items
     order = np.arange(n_items) if truth is None else np.argsort(~truth.mistaken, kind="stable")
     kept = np.zeros(n_items, dtype=bool)
-    kept[order[:most]] = True
+    kept[order[:max_items]] = True
     return kept
-
-
-def _selected(answers: Answers, kept: Any) -> Answers:
-    texts = answers.documents
-    documents = None if texts is None else [texts[k] for k in np.flatnonzero(kept).tolist()]
-    return Answers(answers.cascade, answers.raw.select(kept), documents)
 
 
 def _truth_of_kept(truth: Truth | None, kept: Any) -> Truth | None:
@@ -202,11 +194,11 @@ def _rendered(data: dict[str, Any]) -> str:
         digest=digest,
         json=markup(_embedded(data["script"])),
     )
-    # What is no text in UTF-8 (half a surrogate pair in a title) becomes a question mark.
+    # Characters that UTF-8 cannot encode (lone surrogates in a title) become question marks.
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
 def _embedded(data: dict[str, Any]) -> str:
-    """JSON that can stand within a script element, whatever it holds."""
+    """Return data as JSON that is safe within a script element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(_UNSAFE)
