@@ -155,7 +155,7 @@ def _page_data(
     }
     return {
         "card": model_card(model, answers),
-        "figures": None if truth is None else evaluation(truth, answers.probabilities),
+        "evaluation": None if truth is None else evaluation(truth, answers.probabilities),
         "classes": classes,
         "items": {"shown": int(kept.sum()), "all": len(kept)},
         "script": script,

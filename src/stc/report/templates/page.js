@@ -4,21 +4,21 @@
   const WHOLE = 10000, LOW_COVERAGE = 7500, FAINT = 0.1, FIRST = 12;
   const at = (id) => document.getElementById(id);
 
-  // --- small helpers: everything that comes from the data becomes text, never markup -----------
+  // --- helpers: everything from the data becomes text, never markup ------------------------------
 
   function element(tag, options, ...children) {
-    const made = document.createElement(tag);
+    const node = document.createElement(tag);
     for (const [name, value] of Object.entries(options || {})) {
-      if (name === "class") made.className = value;
-      else if (name === "text") made.textContent = value;
-      else made.setAttribute(name, value);
+      if (name === "class") node.className = value;
+      else if (name === "text") node.textContent = value;
+      else node.setAttribute(name, value);
     }
-    made.append(...children.filter((child) => child !== null));
-    return made;
+    node.append(...children.filter((child) => child !== null));
+    return node;
   }
   const percent = (units) => (units / 100).toFixed(1) + " %";
-  // Of many features each has a small share of the weights (in millionths): more digits then.
-  const small = (share, strongest) => (share / 1e4).toFixed(strongest < 2e4 ? 2 : 1) + " %";
+  // Shares of weights, in millionths: with more digits where all of them are small.
+  const weightShare = (share, strongest) => (share / 1e4).toFixed(strongest < 2e4 ? 2 : 1) + " %";
   const signed = (units) => (units > 0 ? "+" : units < 0 ? "\u2212" : "") + percent(Math.abs(units));
   const probability = (units) => (units / WHOLE).toFixed(2);
   const label = (place) => data.labels[place];
@@ -35,12 +35,12 @@
 
   function classCard(row) {
     const strongest = Math.max(1, ...row.features.map(([, share]) => share));
-    const bars = row.features.map(([reference, share]) => barRow(nameOf(reference), share, strongest, small(share, strongest)));
+    const bars = row.features.map(([reference, share]) => barRow(nameOf(reference), share, strongest, weightShare(share, strongest)));
     const card = element("div", { class: "card" },
       element("h3", {}, element("span", { text: data.classes.names[row.class] }),
         element("span", { class: "muted", text: row.mass + (row.mass === "1" ? " item" : " items") })),
       bars.length ? element("ul", { class: "bars" }, ...bars)
-        : element("p", { class: "muted", text: "No feature." }));
+        : element("p", { class: "muted", text: "No features." }));
     const words = row.features.map(([reference]) => nameOf(reference).toLowerCase());
     return { card, bars, words, name: data.classes.names[row.class].toLowerCase() };
   }
@@ -60,15 +60,15 @@
     const search = at("class-search");
     const filter = () => {
       const wanted = search.value.trim().toLowerCase();
-      let found = 0;
-      for (const own of cards) {
-        const named = own.name.includes(wanted);
-        const hits = own.words.map((word) => word.includes(wanted));
-        own.card.hidden = !(named || hits.includes(true));
-        own.bars.forEach((bar, place) => { bar.hidden = !(named || hits[place]); });
-        found += own.card.hidden ? 0 : 1;
+      let count = 0;
+      for (const { card, bars, words, name } of cards) {
+        const named = name.includes(wanted);
+        const hits = words.map((word) => word.includes(wanted));
+        card.hidden = !(named || hits.includes(true));
+        bars.forEach((bar, place) => { bar.hidden = !(named || hits[place]); });
+        count += card.hidden ? 0 : 1;
       }
-      at("class-count").textContent = wanted ? found + " of " + cards.length + " classes" : "";
+      at("class-count").textContent = wanted ? count + " of " + cards.length + " classes" : "";
     };
     search.addEventListener("input", filter);
   }
@@ -96,7 +96,7 @@
   function optionOf(item, place) {
     const mark = item.x === undefined ? null
       : element("span", { class: item.x ? "wrong-mark" : "right-mark", text: item.x ? "\u2717 wrong" : "\u2713" });
-    if (mark && !item.x) mark.append(element("span", { class: "hidden", text: " right" }));
+    if (mark && !item.x) mark.append(element("span", { class: "hidden", text: " correct" }));
     const option = element("div", { class: "option", role: "option", id: "option-" + place, "aria-selected": "false" },
       element("div", { class: "row" },
         element("span", { class: "title", dir: "auto", text: item.n + " \u00b7 " + predictedText(item) }),
@@ -153,18 +153,18 @@
     at("announcement").textContent = "Item " + item.n + ": " + predictedText(item) + ", " +
       likelihood(item) + (item.t ? "; true: " + labels(item.t) : "");
   }
-  // The true class of a mistake is the one to ask about; otherwise the most probable other one.
+  // The other class to compare with: the true class of a mistake, else the most probable one.
   function runnerUp(item) {
     const known = new Map(item.pr);
     const others = item.k.slice(1);
     const right = (item.t || []).find((place) => others.includes(place));
     if (item.x && right !== undefined) return right;
-    return others.reduce((best, own) => ((known.get(own) || 0) > (known.get(best) || 0) ? own : best));
+    return others.reduce((best, other) => ((known.get(other) || 0) > (known.get(best) || 0) ? other : best));
   }
 
   // --- one item -----------------------------------------------------------------------------------
 
-  // What each value (or feature) tells: for the predicted class, or for it and not for another.
+  // Difference of the contributions to the predicted class and to another one.
   function differences(item, shares, other) {
     const first = 0, second = item.k.indexOf(other);
     const highest = Math.max(item.sc[first], item.sc[second]) || 1;
@@ -180,7 +180,7 @@
       ...heading(item), ...content(item),
       element("div", { class: "columns" },
         element("section", { "aria-label": "Probabilities" }, ...probabilities(item)),
-        element("section", { "aria-label": "What would change it" }, ...change(item))),
+        element("section", { "aria-label": "Counterfactual" }, ...counterfactual(item))),
       element("div", { class: "columns" },
         element("section", { "aria-label": "Why" }, ...why(item)),
         element("section", { "aria-label": "Why not" }, ...whyNot(item))),
@@ -193,29 +193,29 @@
       const text = item.x ? "\u2717 true: " + labels(item.t) : "\u2713 true: " + labels(item.t);
       badges.push(element("span", { class: "badge " + (item.x ? "wrong-mark" : "right-mark"), text }));
     }
-    badges.push(element("span", { class: "badge", text: percent(item.c) + " of it seen before" }));
-    if (!item.by.length) badges.push(element("span", { class: "badge", text: "the class frequencies decide" }));
-    else if (data.dimensions > 1) badges.push(element("span", { class: "badge", text: "judged by " + item.by.slice(0, 6).join(" \u00d7 ") + (item.by.length > 6 ? " \u00d7 \u2026" : "") }));
+    badges.push(element("span", { class: "badge", text: "coverage " + percent(item.c) }));
+    if (!item.by.length) badges.push(element("span", { class: "badge", text: "predicted by class frequencies" }));
+    else if (data.dimensions > 1) badges.push(element("span", { class: "badge", text: "dimensions " + item.by.slice(0, 6).join(" \u00d7 ") + (item.by.length > 6 ? " \u00d7 \u2026" : "") }));
     return [element("p", { class: "heading", text: "Item " + item.n }), element("div", { class: "badges" }, ...badges)];
   }
 
   function content(item) {
-    const title = element("h3", { text: data.kind === "documents" ? "The text" : "The item" });
+    const title = element("h3", { text: data.kind === "documents" ? "Text" : "Values" });
     const colours = item.k.length > 1 ? [colourChoice(item)] : [];
     return [title, ...colours, item.s ? text(item) : cells(item), legend(item),
-      ...(item.cut ? [element("p", { class: "muted", text: "The beginning of " + item.cut.toLocaleString("en") + " characters." })] : [])];
+      ...(item.cut ? [element("p", { class: "muted", text: "Only the beginning of " + item.cut.toLocaleString("en") + " characters is shown." })] : [])];
   }
 
   function colourChoice(item) {
     const select = element("select", { id: "colours" },
-      element("option", { value: "why", text: "what adds to " + label(item.p) }),
-      element("option", { value: "why-not", text: label(item.p) + " against " + label(shown.other) }));
+      element("option", { value: "why", text: "contributions to " + label(item.p) }),
+      element("option", { value: "why-not", text: label(item.p) + " compared with " + label(shown.other) }));
     select.value = shown.mode;
-    select.addEventListener("change", () => { shown.mode = select.value; again("colours"); });
-    return element("div", { class: "inline" }, element("label", { for: "colours", text: "Marked by" }), select);
+    select.addEventListener("change", () => { shown.mode = select.value; redraw("colours"); });
+    return element("div", { class: "inline" }, element("label", { for: "colours", text: "Colour by" }), select);
   }
-  // Draw the item again, and give the focus back to the control that was used.
-  function again(id) {
+  // Redraw the item and return the focus to the control that was used.
+  function redraw(id) {
     showDetail();
     at(id).focus();
   }
@@ -233,14 +233,14 @@
   function word(piece, share, strongest) {
     if (share === null) return marked(piece, "unseen", "never seen");
     if (Math.abs(share) < FAINT * strongest) return piece;
-    const made = marked(piece, share > 0 ? "for" : "against", signed(share));
-    made.style.setProperty("--w", (Math.abs(share) / strongest).toFixed(2));
-    if (Math.abs(share) > strongest / 2) made.classList.add("strong");
-    return made;
+    const mark = marked(piece, share > 0 ? "for" : "against", signed(share));
+    mark.style.setProperty("--w", (Math.abs(share) / strongest).toFixed(2));
+    if (Math.abs(share) > strongest / 2) mark.classList.add("strong");
+    return mark;
   }
-  function marked(piece, kind, said) {
-    return element("mark", { class: kind, title: said }, piece,
-      element("span", { class: "hidden", text: " (" + said + ")" }));
+  function marked(piece, kind, meaning) {
+    return element("mark", { class: kind, title: meaning }, piece,
+      element("span", { class: "hidden", text: " (" + meaning + ")" }));
   }
 
   function legend(item) {
@@ -249,7 +249,7 @@
     if (coloured(item).some((share) => share < 0)) parts.push(element("mark", { class: "against", text: against }));
     if (item.un.length) parts.push(element("mark", { class: "unseen", text: "never seen" }));
     return element("p", { class: "legend muted" }, ...parts,
-      "in shares of the score" + (item.f ? "; of a feature of several values, each has an equal part" : ""));
+      "as shares of the score" + (item.f ? "; a feature of several values is divided equally among them" : ""));
   }
 
   function cells(item) {
@@ -257,7 +257,7 @@
     const never = new Set(item.un);
     const named = item.u.some((reference) => typeof data.names[reference] !== "string");
     const rows = item.u.map((reference, place) => cellRow(reference, values[place], strongest, never.has(reference), named));
-    const head = [...(named ? ["Attribute", "Value"] : ["Value"]), "", "Adds"];
+    const head = [...(named ? ["Attribute", "Value"] : ["Value"]), "", "Share"];
     return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Values of the item" },
       element("table", { class: "cells" },
         element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col", text: name })))),
@@ -278,15 +278,15 @@
   function probabilities(item) {
     const rows = item.pr.map(([place, units]) => {
       const row = barRow(label(place), units, WHOLE, probability(units));
-      if (place === item.p) row.classList.add("own");
+      if (place === item.p) row.classList.add("predicted");
       return row;
     });
     return [element("h3", { text: "Probabilities" }), element("ul", { class: "bars", id: "probabilities" }, ...rows)];
   }
 
-  function change(item) {
+  function counterfactual(item) {
     const sentence = item.cf === null ? "Not computed for this item." : item.cf + ".";
-    return [element("h3", { text: "What would change it" }),
+    return [element("h3", { text: "Counterfactual" }),
       element("p", { id: "counterfactual", class: item.cf === null ? "muted" : "", text: sentence, dir: "auto" })];
   }
 
@@ -301,8 +301,8 @@
     const list = element("ul", { class: two ? "bars two" : "bars", id },
       ...kept.map(([reference, share]) => barRow(nameOf(reference), share, strongest, signed(share))));
     if (rows.length <= FIRST) return [list];
-    const button = element("button", { type: "button", id: id + "-more", text: shown.all ? "Show fewer" : "Show " + rows.length });
-    button.addEventListener("click", () => { shown.all = !shown.all; again(id + "-more"); });
+    const button = element("button", { type: "button", id: id + "-more", text: shown.all ? "Show fewer" : "Show all " + rows.length });
+    button.addEventListener("click", () => { shown.all = !shown.all; redraw(id + "-more"); });
     return [list, element("p", {}, button)];
   }
 
@@ -312,8 +312,8 @@
   function why(item) {
     const rows = ranked(references(item), sharesOf(item)[0]);
     const title = element("h3", { text: "Why " + label(item.p) });
-    if (!rows.length) return [title, element("p", { class: "muted", text: "Nothing in it speaks for a class; the class frequencies decide." })];
-    return [title, element("p", { class: "muted", text: "What the strongest features add to its score." }), ...bars(rows, "why", rows.some(([, share]) => share < 0))];
+    if (!rows.length) return [title, element("p", { class: "muted", text: "No feature contributes; the class frequencies decide." })];
+    return [title, element("p", { class: "muted", text: "Strongest features, as shares of its score." }), ...bars(rows, "why", rows.some(([, share]) => share < 0))];
   }
 
   function whyNot(item) {
@@ -322,17 +322,17 @@
     const select = element("select", { id: "other" },
       ...item.k.slice(1).map((place) => element("option", { value: String(place), text: label(place) })));
     select.value = String(shown.other);
-    select.addEventListener("change", () => { shown.other = Number(select.value); again("other"); });
+    select.addEventListener("change", () => { shown.other = Number(select.value); redraw("other"); });
     const rows = ranked(references(item), differences(item, sharesOf(item), shown.other));
     return [title,
-      element("div", { class: "inline" }, element("label", { for: "other", text: label(item.p) + " and not" }), select),
+      element("div", { class: "inline" }, element("label", { for: "other", text: label(item.p) + " rather than" }), select),
       ...(rows.length ? bars(rows, "why-not", true) : [element("p", { class: "muted", text: "No feature tells them apart." })])];
   }
 
   function unseen(item) {
     if (!item.un.length) return [];
     const more = item["un+"] ? [element("li", { text: "and " + item["un+"] + " more" })] : [];
-    return [element("h3", { text: "Never seen before" }),
+    return [element("h3", { text: "Never seen in training" }),
       element("ul", { class: "values", id: "unseen" },
         ...item.un.map((reference) => element("li", { text: nameOf(reference), dir: "auto" })), ...more)];
   }
