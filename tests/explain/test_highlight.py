@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stc import SparseTensorClassifier
+from stc.exceptions import ParameterError
 from stc.explain.highlight import Highlight, Part, highlight, token_spans
 
 DOCUMENTS = ["Good fun, good film!", "Bad, bad: a bore.", "A good bore", "not good"]
@@ -157,8 +158,10 @@ def test_hostile_text_is_escaped():
 
 def test_tables_have_no_text():
     explanation = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).explain([["a"]])
-    with pytest.raises(ValueError, match="item 0 is no document"):
+    with pytest.raises(ParameterError, match="item 0: not a document, so there is no") as caught:
         highlight(explanation, 0)
+    assert caught.value.item == 0
+    assert caught.value.hint == "see why(0).table"
 
 
 def test_numbers_of_a_part_of_the_batch():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from stc import Contrast, LocalExplanation, SparseTensorClassifier
+from stc.exceptions import ParameterError
 from stc.explain import Answers
 from support.explanation_cases import DOCUMENTS, MODELS, ROWS, TOPICS, ZOO, variants, zoo
 from support.oracle import Hyper
@@ -89,8 +90,10 @@ def test_contrasts_are_differences_of_contributions(explained: Any) -> None:
     place = 1
     for label in explanation.classes:
         if label == explanation.labels[place]:
-            with pytest.raises(ValueError, match=r"^item 1 is explained as \w+ itself$"):
+            explained = r"^item 1: label='\w+' is the class that is explained; compare it with"
+            with pytest.raises(ParameterError, match=explained) as caught:
                 explanation.why_not(item, label)
+            assert caught.value.item == item
             continue
         contrast = explanation.why_not(item, label)
         assert isinstance(contrast, Contrast)

@@ -77,5 +77,5 @@ def test_several_dimensions_and_targets_in_the_whole_model() -> None:
     local = joint.explain(ZOO.drop("milk"))
     assert local.why(0, ("Fish", "0")).probabilities[0] < local.probabilities[0]
     assert "it would be" in str(local.counterfactual(0))
-    with pytest.raises(ValueError, match=r"no class \('Fish', '7'\); there is \('Amphibian'"):
+    with pytest.raises(ValueError, match=r"no class \('Fish', '7'\); the classes are \('Amphi"):
         local.why(0, ("Fish", "7"))

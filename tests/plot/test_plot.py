@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from sklearn.pipeline import make_pipeline
 
 from stc import SparseTensorClassifier, load_zoo
+from stc.exceptions import ParameterError, ParameterTypeError
 from stc.explain.names import text_of
 from stc.plot import (
     ContrastDisplay,
@@ -221,7 +222,7 @@ def test_arrows_are_the_waves(waves: SparseTensorClassifier) -> None:
 
 def test_names_of_waves_are_apart_and_near(zoo: SparseTensorClassifier) -> None:
     display = PhaseDisplay.from_explanation(zoo.explain(load_zoo()[0][:1]), n_names=8)
-    assert display.ax_.get_xlabel() == "all phases are 0: nothing is out of step"
+    assert display.ax_.get_xlabel() == "all phases are 0: no interference"
     heights = sorted(text.get_position()[1] for text in display.ax_.texts[2:])
     assert len(heights) == 8
     assert min(np.diff(heights)) > 0.13
@@ -308,7 +309,7 @@ def test_items_about_which_nothing_is_known(kind: Any) -> None:
     said = [text.get_text() for ax in display.axes_ for text in ax.texts]
     said.append(display.ax_.get_xlabel())
     if kind is ContrastDisplay:
-        assert "nothing tells one from the other" in said[0]
+        assert "no feature tells them apart" in said[0]
     else:
         assert any("class frequencies decide" in own.replace("\n", " ") for own in said)
 
@@ -450,9 +451,10 @@ def test_axes_for_each_class(zoo: SparseTensorClassifier) -> None:
     assert display.ax_.get_xlabel().endswith("and 3 more classes")
     two = LocalDisplay.from_estimator(zoo, load_zoo()[0], 0, ax=list(axes[0]))
     assert len(two.labels) == 2
-    with pytest.raises(ValueError, match=r"2 classes are drawn .* got 1: give 2, or n_classes=1"):
+    with pytest.raises(ParameterError, match="ax: 2 classes need as many axes, got 1") as caught:
         two.plot(axes[0, 0])
-    with pytest.raises(TypeError, match="ax: Axes of Matplotlib expected, got str"):
+    assert caught.value.hint == "give 2 axes, or n_classes=1"
+    with pytest.raises(ParameterTypeError, match="ax: Axes expected, got str"):
         two.plot("axes")
 
 
@@ -480,18 +482,19 @@ def test_the_same_bytes_every_time(kind: Any, waves: SparseTensorClassifier) -> 
 
 def test_errors_say_the_way_out(zoo: SparseTensorClassifier) -> None:
     X = load_zoo()[0]
-    with pytest.raises(ValueError, match="of 101 items: say which one, as in item=0"):
+    with pytest.raises(ParameterError, match="has 101 items; choose one of them, as in item=0"):
         LocalDisplay.from_estimator(zoo, X)
     with pytest.raises(IndexError, match="no item 500"):
         LocalDisplay.from_estimator(zoo, X, 500)
-    with pytest.raises(ValueError, match="there is no class 'Unicorn'; there is 'Amphibian'"):
+    with pytest.raises(ParameterError, match="no class 'Unicorn'; the classes are 'Amphibian'"):
         ContrastDisplay.from_estimator(zoo, X, 0, label="Unicorn")
-    with pytest.raises(ValueError, match="n_features: at least 1 expected, got 0"):
+    with pytest.raises(ParameterError, match="n_features: at least 1 expected, got 0"):
         GlobalDisplay.from_estimator(zoo, n_features=0)
-    with pytest.raises(ValueError, match="n_classes: at least 1 expected, got -1"):
+    with pytest.raises(ParameterError, match="n_classes: at least 1 expected, got -1"):
         LocalDisplay.from_estimator(zoo, X, 0, n_classes=-1)
-    with pytest.raises(TypeError, match="Pipeline does not explain: give a SparseTensorClassifier"):
+    with pytest.raises(ParameterTypeError, match=r"^Pipeline has no method explain; ") as caught:
         ProbabilityDisplay.from_estimator(make_pipeline(zoo), X, 0)
+    assert str(caught.value.hint).startswith("of a pipeline, give the last step")
     assert plt.get_fignums() == []
 
 

@@ -8,6 +8,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from stc import SparseTensorClassifier
+from stc.exceptions import ParameterError
 from stc.report import Report, report
 from support.report_cases import REVIEWS, STARS, data_of, name_of
 
@@ -95,11 +96,11 @@ def test_classes_are_those_of_the_global_explanation(zoo, zoo_page):
 def test_card(zoo, zoo_page):
     model, *_ = zoo
     facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", zoo_page.html))
-    assert facts["Items learnt"] == f"{model.class_mass_.sum():.0f}"
+    assert facts["Training items"] == f"{model.class_mass_.sum():.0f}"
     assert facts["Attributes"] == "16"
     assert facts["Features"] == str(len(model.get_feature_names_out()))
     assert facts["Phases"] == "none"
-    assert facts["Made by"].startswith("stc ")
+    assert facts["Created by"].startswith("stc ")
     assert "<title>Zoo &amp; co</title>" in zoo_page.html
 
 
@@ -126,8 +127,8 @@ def test_mistakes_are_kept_when_items_are_left_out(zoo):
     wrong = np.flatnonzero(model.predict(X) != y.to_numpy())
     page = report(model, X, y, max_items=len(wrong))
     assert [item["n"] for item in data_of(page)["items"]] == wrong.tolist()
-    assert f"{len(wrong)} of {len(X)} items are here, mistakes first" in page.html
-    with pytest.raises(ValueError, match="max_items"):
+    assert f"{len(wrong)} of {len(X)} items are shown, mistakes first" in page.html
+    with pytest.raises(ParameterError, match="max_items: at least 1 expected, got 0"):
         report(model, X, y, max_items=0)
 
 

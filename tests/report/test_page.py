@@ -283,14 +283,14 @@ def test_all_kinds_of_models(opened, kind):
     tab.click(f"#option-{last}")
     assert tab.inner_text("#detail .heading") == f"Item {last}"
     if kind in (_sets, _indicator):
-        assert "An item may have several labels here" in page.html
+        assert "Items may have several labels" in page.html
         assert tab.locator(".confusion").count() == 0
     if kind in (_joint, _targets):
         assert tab.locator(".confusion").count() == 1
         assert "grey, " in tab.inner_text("#detail")
     if kind is _dimensions:
-        assert "judged by milk × eggs × legs" in tab.inner_text("#detail")
-    assert (tab.locator("#figures").count() == 0) == (kind is _unlabelled)
+        assert "dimensions milk × eggs × legs" in tab.inner_text("#detail")
+    assert (tab.locator("#evaluation").count() == 0) == (kind is _unlabelled)
 
 
 FIRES = "alert(1)"

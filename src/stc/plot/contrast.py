@@ -113,7 +113,7 @@ class ContrastDisplay(ItemDisplay):
         panel = strongest(self.table, n_features)
         low, high = limits_of(bar.value for bar in panel.bars)
         limits = min(low, -0.1 * high), max(high, -0.1 * low)
-        empty = "no feature tells the classes apart"
+        empty = "no feature tells them apart"
         draw_panels(self, ax, [panel], limits, width=4.8, height=0.8, empty=empty)
         if panel.bars:
             self._note(ax, ["difference, as a share of the higher score"])

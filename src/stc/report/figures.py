@@ -1,4 +1,4 @@
-"""How good the model is on the items of the page: figures by scikit-learn, laid out for it."""
+"""The evaluation on the page: metrics of scikit-learn, as plain data."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from stc._core.formulas import Floats
 from stc.report.names import clipped
 from stc.report.truth import Truth
 
-# Classes of the confusion matrix, those with most items; bins of the calibration curve.
+# Maximal number of classes of the confusion matrix; bins of the calibration curve.
 _LARGEST_MATRIX, _BINS = 25, 10
-# Rows of the table of classes.
+# Maximal number of rows of the table of classes.
 _LISTED = 200
 
 
 def evaluation(truth: Truth, probabilities: Floats) -> dict[str, Any]:
-    """Accuracy, the figures of each class, who is taken for whom, and the calibration."""
-    found: dict[str, Any] = {
+    """Return accuracy, precision, recall, F1, confusion matrix and calibration curve."""
+    metrics: dict[str, Any] = {
         "accuracy": _accuracy(truth),
         "items": len(truth.true),
         "mistakes": int(truth.mistaken.sum()),
         "multilabel": truth.multilabel,
         "averages": _averages(truth),
-        "never_learnt": [clipped(own) for own in truth.labels[probabilities.shape[1] :]],
+        "never_learnt": [clipped(label) for label in truth.labels[probabilities.shape[1] :]],
         **_of_classes(truth),
     }
     if not truth.multilabel:
         true, predicted = truth.true.argmax(axis=1), truth.predicted.argmax(axis=1)
-        found["confusion"] = _confusion(truth, true, predicted)
-        found["calibration"] = _calibration(true == predicted, probabilities.max(axis=1))
-    return found
+        metrics["confusion"] = _confusion(truth, true, predicted)
+        metrics["calibration"] = _calibration(true == predicted, probabilities.max(axis=1))
+    return metrics
 
 
 def _accuracy(truth: Truth) -> float:
@@ -64,7 +64,7 @@ def _averages(truth: Truth) -> list[dict[str, Any]]:
 
 
 def _of_classes(truth: Truth) -> dict[str, Any]:
-    """A row a class that is true or predicted of any item, most items first."""
+    """Return a row per true or predicted class, most items first."""
     precision, recall, f1, support = _figures(truth, None)
     used = np.asarray((truth.true | truth.predicted).any(axis=0))
     order = [k for k in np.argsort(-support, kind="stable").tolist() if used[k]]
@@ -82,14 +82,14 @@ def _of_classes(truth: Truth) -> dict[str, Any]:
 
 
 def _confusion(truth: Truth, true: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]:
-    """Rows are true, columns predicted; of many classes, those with most items."""
+    """Return the confusion matrix (rows true, columns predicted) of the largest classes."""
     items = np.bincount(np.concatenate([true, predicted]), minlength=len(truth.labels))
     used = np.flatnonzero(items)
     largest = used[np.argsort(-items[used], kind="stable")][:_LARGEST_MATRIX]
     shown = np.sort(largest)
     inside = np.isin(true, shown) & np.isin(predicted, shown)
     counts = np.full((len(shown), len(shown)), inside.sum())
-    if inside.any() and len(shown) > 1:  # of a single class there is nothing to count
+    if inside.any() and len(shown) > 1:  # scikit-learn warns about a single class
         counts = confusion_matrix(true[inside], predicted[inside], labels=shown)
     totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return {
@@ -102,10 +102,10 @@ def _confusion(truth: Truth, true: NDArray[Any], predicted: NDArray[Any]) -> dic
 
 
 def _calibration(right: NDArray[np.bool_], confidence: Floats) -> list[dict[str, float]]:
-    """How often the predicted class is right, by how probable it was said to be."""
+    """Return the accuracy of the predictions by their probability."""
     confidence = np.clip(confidence, 0.0, 1.0)  # sums may exceed 1 by rounding
     observed, stated = calibration_curve(right, confidence, n_bins=_BINS)
-    # The same bins as scikit-learn has, which does not say how many are in each.
+    # The bins of scikit-learn, which does not return the number of items in each.
     edges = np.linspace(0.0, 1.0, _BINS + 1)
     items = np.bincount(np.searchsorted(edges[1:-1], confidence), minlength=_BINS)
     triples = zip(stated, observed, items[items > 0], strict=True)

@@ -1,4 +1,4 @@
-"""What is true of the items, and where the model is mistaken."""
+"""True and predicted labels of the items of a report."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from stc._input.columns import split_targets
 from stc._input.targets import encode_target, encode_targets
 from stc.classifier import SparseTensorClassifier
 from stc.evaluation import compare
-from stc.explain import Answers
-from stc.explain.names import text_of
+from stc.exceptions import ParameterError
+from stc.explain import Answers, text_of
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The labels of each item, those predicted and those that are true.
+    """True and predicted labels of the items.
 
     Attributes
     ----------
     labels
-        The classes of the model in words, then labels that it never learnt.
+        The classes of the model as text, then labels not seen in training.
     true, predicted
-        Which label each item has: items x labels.
+        Whether an item has a label: items x labels.
     multilabel
-        Whether an item may have several.
+        Whether an item may have several labels.
     """
 
     labels: Sequence[str]
@@ -39,12 +39,12 @@ class Truth:
 
     @property
     def mistaken(self) -> NDArray[np.bool_]:
-        """Which items are predicted wrong, in any label."""
+        """Whether any label of an item is predicted wrongly."""
         return np.asarray((self.true != self.predicted).any(axis=1))
 
 
 def truth_of(model: SparseTensorClassifier, answers: Answers, X: Any, y: Any) -> Truth | None:
-    """The truth about the items, if it is given: in y, or in the target columns of X."""
+    """Return the true and predicted labels, if the true ones are in y or in columns of X."""
     form = answers.model.form
     target = _target(model, X, y, form)
     if target is None:
@@ -65,11 +65,7 @@ def _target(model: SparseTensorClassifier, X: Any, y: Any, form: Form) -> Target
         return None if y is None else encode_target(y, form)
     names = [model.targets] if isinstance(model.targets, str) else list(model.targets)
     if y is not None:
-        raise ValueError(f"targets={names} are taken out of X: give no y")
+        raise ParameterError(f"targets={names} are columns of X", hint="give no y")
     columns = split_targets(X, names, needed=False)[1]
-    known = len(columns) == len(names) and not any(_missing(own) for own in columns.values())
-    return encode_targets(columns) if known else None
-
-
-def _missing(column: Any) -> bool:
-    return any(value is None for value in column)
+    missing = any(value is None for column in columns.values() for value in column)
+    return None if missing or len(columns) < len(names) else encode_targets(columns)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stc import Counterfactual, SparseTensorClassifier
+from stc.exceptions import ParameterError
 from support.explanation_cases import DOCUMENTS, KINDS, MODELS, ROWS, TOPICS, ZOO, variants
 from support.oracle import Hyper
 from support.strategies import hypers
@@ -90,8 +91,10 @@ def test_counterfactuals_are_the_smallest(data: st.DataObject, rows: list, hyper
     wanted = data.draw(st.sampled_from([None, *sorted(set(y))]))
     label = model.predict(frame)[item]
     if wanted == label:
-        with pytest.raises(ValueError, match=r"^item \d is [xyz] already$"):
+        refused = r"^item \d+: label='[xyz]' is the predicted class already; ask for another class$"
+        with pytest.raises(ParameterError, match=refused) as caught:
             model.explain(frame).counterfactual(item, wanted)
+        assert caught.value.item == item
         return
     assert_counterfactual(model, frame, item, wanted, most=4)
 
