@@ -1,34 +1,178 @@
-"""Answers written to a file, a batch at a time, and in its place only when all are there."""
+"""The file formats that stc reads and writes, in one table, and the writing of files."""
 
 from __future__ import annotations
 
+import glob
+import gzip
+import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import polars as pl
-from polars.io.plugins import register_io_source
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from stc._utils.atomic import beside
+from stc.exceptions import ParameterError
+
+if TYPE_CHECKING:  # the command lists formats without importing polars
+    import polars as pl
+
+# Rows of a text file from which the types of its columns are inferred.
+INFERRED_ROWS = 10_000
+# Characters that cannot separate cells.
+_NO_SEPARATORS = '"\r\n\0'
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A file format.
+
+    Attributes
+    ----------
+    name
+        Short name, the first suffix without its dot.
+    title
+        Name to use in sentences.
+    suffixes
+        Endings of file names, in lower case.
+    polars_name
+        Its name in the functions of polars that scan and sink it.
+    separator
+        Default separator of cells; None for a format without separators.
+    magic
+        Bytes with which every file of a binary format starts.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    polars_name: str
+    separator: str | None = None
+    magic: bytes = b""
+
+    @property
+    def lines(self) -> bool:
+        """Whether rows are lines of text; if not, any slice of rows can be read directly."""
+        return not self.magic
+
+    @property
+    def nested(self) -> bool:
+        """Whether a cell can hold several values."""
+        return self.separator is None
+
+    def scan(self, paths: list[str], **options: Any) -> pl.LazyFrame:
+        """Return a lazy frame of the rows of files."""
+        import polars as pl
+
+        if self.polars_name == "ndjson":  # scan_ndjson expands patterns and has no option not to
+            escaped = list(map(glob.escape, paths))
+            return pl.scan_ndjson(escaped, infer_schema_length=INFERRED_ROWS)
+        lazy: pl.LazyFrame = getattr(pl, f"scan_{self.polars_name}")(paths, glob=False, **options)
+        return lazy
+
+    def write(self, lazy: pl.LazyFrame, path: Path) -> None:
+        """Write a lazy frame to a file."""
+        options = {"separator": self.separator} if self.separator else {}
+        getattr(lazy, f"sink_{self.polars_name}")(path, **options)
+
+    def check_separator(self, separator: str | None) -> None:
+        """Raise an error for a separator that the format or polars does not support."""
+        if separator is None:
+            return
+        if self.separator is None:
+            raise ParameterError(
+                f"separator={separator!r} is for .csv and .tsv, not for {self.suffixes[0]}"
+            )
+        single = isinstance(separator, str) and len(separator) == 1 and separator.isascii()
+        if not single or separator in _NO_SEPARATORS:
+            raise ParameterError(
+                f"separator={separator!r} is not a single character",
+                hint=r"use a character such as ';', or '\t' for tabs",
+            )
+
+    def check_schema(self, schema: pl.Schema, path: str | None = None) -> None:
+        """Raise an error if the format cannot hold these columns."""
+        nested = [name for name, dtype in schema.items() if dtype.is_nested()]
+        if nested and not self.nested:
+            raise ParameterError(
+                f"a {self.title} file cannot hold several values in a cell",
+                column=nested[0],
+                path=path,
+                hint="write .parquet or .jsonl",
+            )
+
+
+FORMATS = (
+    FileFormat("parquet", "Parquet", (".parquet",), "parquet", magic=b"PAR1"),
+    FileFormat("csv", "CSV", (".csv",), "csv", separator=","),
+    FileFormat("tsv", "TSV", (".tsv",), "csv", separator="\t"),
+    FileFormat("jsonl", "JSON lines", (".jsonl", ".ndjson"), "ndjson"),
+    FileFormat("arrow", "Arrow IPC", (".arrow", ".feather", ".ipc"), "ipc", magic=b"ARROW1"),
+)
+
+
+def suffixes() -> tuple[str, ...]:
+    """Return the suffixes of all formats."""
+    return tuple(suffix for known in FORMATS for suffix in known.suffixes)
+
+
+def find_format(path: str | os.PathLike[str], *, compressed: bool = True) -> FileFormat | None:
+    """Return the format that the suffix of a path names; None if it names none.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The path; the file need not exist.
+    compressed : bool, default=True
+        Whether the suffix of the format may be followed by ".gz".
+
+    Examples
+    --------
+    >>> find_format("animals.csv.gz").name
+    'csv'
+    >>> find_format("animals.xlsx") is None
+    True
+    """
+    name = os.fspath(path).lower()
+    if compressed:
+        name = name.removesuffix(".gz")
+    return next((known for known in FORMATS if name.endswith(known.suffixes)), None)
+
+
+def format_of(path: str | os.PathLike[str], *, compressed: bool = True) -> FileFormat:
+    """Return the format that the suffix of a path names; raise an error if it names none."""
+    found = find_format(path, compressed=compressed)
+    if found is None:
+        raise ParameterError(
+            f"expected a file that ends with {', '.join(suffixes())}",
+            path=os.fspath(path),
+            hint=f"name its files, as in '{path}/*.csv'" if os.path.isdir(path) else None,
+        )
+    return found
+
+
+def is_compressed(path: str) -> bool:
+    """Return whether the name of a file says that it is compressed by gzip."""
+    return path.lower().endswith(".gz")
+
+
+def open_bytes(path: str) -> BinaryIO:
+    """Open a file for reading, decompressed if its name ends with ".gz"."""
+    return cast(BinaryIO, gzip.open(path) if is_compressed(path) else open(path, "rb"))
 
 
 def write_frames(frames: Iterable[pl.DataFrame], schema: pl.Schema, to: Any) -> Path:
-    """Write frames of one schema to a file whose ending tells its format."""
+    """Write frames of one schema to a file, all of them or none, and return its path."""
     path = Path(to)
-    sink = _sink(path)
-    nested = [name for name, dtype in schema.items() if dtype.is_nested()]
-    if nested and path.suffix.lower() in (".csv", ".tsv"):
-        raise ValueError(
-            f"to={str(path)!r}: column {nested[0]!r} holds several values a cell, which a "
-            f"{path.suffix} cannot: write .parquet or .jsonl"
-        )
+    written = format_of(path, compressed=False)
+    written.check_schema(schema, str(path))
     with beside(path) as part:
-        sink(streamed(frames, schema), part)
+        written.write(streamed(frames, schema), part)
     return path
 
 
 def streamed(frames: Iterable[pl.DataFrame], schema: pl.Schema) -> pl.LazyFrame:
-    """Frames of one schema as a lazy frame, which can be read once."""
+    """Return a lazy frame that reads an iterable of frames; it can be collected once."""
+    from polars.io.plugins import register_io_source
 
     def rows(
         columns: list[str] | None, predicate: Any, n_rows: int | None, size: int | None
@@ -37,19 +181,3 @@ def streamed(frames: Iterable[pl.DataFrame], schema: pl.Schema) -> pl.LazyFrame:
             yield frame if columns is None else frame.select(columns)
 
     return register_io_source(rows, schema=schema)
-
-
-def _sink(path: Path) -> Any:
-    sinks = {
-        ".parquet": pl.LazyFrame.sink_parquet,
-        ".csv": pl.LazyFrame.sink_csv,
-        ".tsv": lambda frame, to: frame.sink_csv(to, separator="\t"),
-        ".jsonl": pl.LazyFrame.sink_ndjson,
-        ".ndjson": pl.LazyFrame.sink_ndjson,
-        ".arrow": pl.LazyFrame.sink_ipc,
-        ".feather": pl.LazyFrame.sink_ipc,
-        ".ipc": pl.LazyFrame.sink_ipc,
-    }
-    if path.suffix.lower() not in sinks:
-        raise ValueError(f"to={str(path)!r}: expected a file that ends with {', '.join(sinks)}")
-    return sinks[path.suffix.lower()]

@@ -112,10 +112,10 @@ def opened(given: Given) -> Iterator[Data]:
 
 
 def _check_separator(said: str | None, ending: str) -> None:
-    from stc.sources.scan import check_separator
+    from stc._utils.file_formats import format_of
 
     try:
-        check_separator(said, ending)
+        format_of(ending).check_separator(said)
     except ValueError as error:
         raise CommandError(str(error).replace("separator=", "--separator ", 1), USAGE) from error
 

@@ -1,4 +1,4 @@
-"""Sources: where data comes from when it is not in memory, told by its type."""
+"""Sources of data that is not in memory: files, databases, DuckDB, Dask and Spark."""
 
 from __future__ import annotations
 
@@ -9,18 +9,34 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from narwhals import dependencies
 
-from stc.sources.protocol import BATCH, FEW, MOST, Answering, Learning, Source
-from stc.sources.scan import ENDINGS, Scan, scan_files
+from stc._utils.file_formats import find_format
+from stc.exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
+from stc.sources.files import FileSource, scan_files
+from stc.sources.protocol import (
+    BATCH_ROWS,
+    MAX_EXPLAINED_ROWS,
+    SAMPLE_ROWS,
+    Learner,
+    Predictor,
+    Source,
+    check_columns,
+)
 
 __all__ = [
     "BATCH",
+    "BATCH_ROWS",
     "FEW",
+    "MAX_EXPLAINED_ROWS",
     "MOST",
-    "Answering",
+    "SAMPLE_ROWS",
     "Chosen",
-    "Learning",
+    "FileSource",
+    "Learner",
+    "Predictor",
     "Scan",
+    "SelectedSource",
     "Source",
     "source",
     "source_of",
@@ -28,19 +44,19 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A source, and which of its columns are the items.
+class SelectedSource:
+    """A source and the selection of its columns that are the attributes of the items.
 
     Attributes
     ----------
     source
         The data.
     columns
-        The columns to learn from; None: all but those named to be something else.
+        The columns to learn from; None for all but targets, weight and ignored ones.
     ignored
-        Columns to leave out.
+        Columns to exclude.
     text
-        A column of documents, to learn from instead of all others.
+        A column of documents to learn from instead of all others.
     """
 
     source: Source
@@ -49,22 +65,17 @@ class Chosen:
     text: str | None = None
 
     def attributes(self, taken: Sequence[str]) -> tuple[str, ...]:
-        """The columns to learn from, given those that are targets or weights."""
-        wanted = self.columns or ((self.text,) if self.text else self.source.names)
-        self.require((*wanted, *self.ignored, *taken))
-        left = tuple(name for name in wanted if name not in (*self.ignored, *taken))
+        """Return the columns to learn from, without those taken as targets or weight."""
+        selected = self.columns or ((self.text,) if self.text else self.source.names)
+        self.require((*selected, *self.ignored, *taken))
+        left = tuple(name for name in selected if name not in (*self.ignored, *taken))
         if not left:
-            raise ValueError("the data has no column besides the targets")
+            raise DataError("the data has no column besides the targets")
         return left
 
     def require(self, columns: Sequence[str]) -> None:
-        """Refuse to go on without these columns."""
-        names = self.source.names
-        absent = [name for name in columns if name not in names]
-        if absent:
-            raise ValueError(
-                f"the data has no column {absent[0]!r}; it has {', '.join(map(repr, names))}"
-            )
+        """Raise an error if the source lacks one of these columns."""
+        check_columns(columns, self.source.names)
 
 
 def source(
@@ -76,34 +87,35 @@ def source(
     text: str | None = None,
     separator: str | None = None,
     on: Any = None,
-) -> Chosen:
-    """Data that is not in memory, with a choice of its columns.
+) -> SelectedSource:
+    """Return a source: data that is not in memory, with a selection of its columns.
 
-    Most sources need no such call: a path, a relation of DuckDB, a Dask or a Spark DataFrame can
-    be given to `fit` and `predict` as it is.
+    Most sources need no such call: a path, a DuckDB relation, a Dask or a Spark DataFrame can be
+    passed to `fit` and `predict` directly.
 
     Parameters
     ----------
     data : path or glob, polars.LazyFrame, DuckDB relation, Dask or Spark DataFrame, engine or URL
-        Where the items are. Files end with .parquet, .csv, .tsv, .jsonl, .ndjson or .arrow. A
-        SQLAlchemy engine or the URL of a database needs a table.
+        Where the items are. Files end with .parquet, .csv, .tsv, .jsonl, .ndjson, .arrow, .feather
+        or .ipc, and all but directories may be compressed (.gz). A SQLAlchemy engine or the URL of
+        a database needs a table.
     table : str, sqlalchemy.Table or sqlalchemy.Select, default=None
-        What to read of a database.
+        What to read from a database.
     columns : list of str, default=None
-        The columns to learn from. None: all but those that are ignored or something else.
+        The columns to learn from. None: all but those that are ignored, targets or the weight.
     ignore : list of str, default=()
-        Columns not to learn from, such as an id.
+        Columns to exclude, such as an id.
     text : str, default=None
-        A column of documents: learn from it alone, word by word.
+        A column of documents: learn from its words alone.
     separator : str, default=None
-        What stands between the cells of a CSV. None: a comma; in a .tsv, a tab.
+        Separator of the cells of a CSV. None: a comma; in a .tsv, a tab.
     on : SparkSession or dask.distributed.Client, default=None
-        A cluster whose workers read the files themselves.
+        A cluster whose workers read the Parquet files themselves.
 
     Returns
     -------
-    Chosen
-        To be given to `fit`, `partial_fit`, `unlearn`, `predict` and so on.
+    SelectedSource
+        Data for `fit`, `partial_fit`, `unlearn`, `predict` and so on.
 
     Examples
     --------
@@ -115,42 +127,49 @@ def source(
     ['dog', 'hen']
     """
     if separator is not None and (not isinstance(data, str | Path) or (table, on) != (None, None)):
-        raise ValueError("separator is for the path of a CSV, read here")
-    found = data.source if isinstance(data, Chosen) else _source(data, table, on, separator)
-    if found is None:
-        raise TypeError(
-            f"{type(data).__name__} is no source; give a path, a LazyFrame, a relation of DuckDB, "
-            "a Dask or Spark DataFrame, or an engine with a table"
-        )
+        raise ParameterError("separator is for the path of a CSV file that this process reads")
     if columns is not None and (text is not None or not columns):
-        raise ValueError("columns: name at least one, and not together with text")
-    chosen = None if columns is None else _tuple(columns)
-    return Chosen(found, chosen, _tuple(ignore), text)
+        raise ParameterError("columns must name at least one column and excludes text")
+    if isinstance(data, SelectedSource):
+        found: Source | None = data.source
+    else:
+        found = _source(data, table, on, separator)
+    if found is None:
+        raise DataTypeError(
+            f"{type(data).__name__} is not a source",
+            hint="use a path, a LazyFrame, a DuckDB relation, a Dask or Spark DataFrame, or an "
+            "engine with a table",
+        )
+    return SelectedSource(found, None if columns is None else _tuple(columns), _tuple(ignore), text)
 
 
 def _tuple(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def source_of(X: Any) -> Chosen | None:
-    """The source that X is by its type; None if X is data in memory."""
-    if isinstance(X, Chosen):
+def source_of(X: Any) -> SelectedSource | None:
+    """Return the source that X is by its type; None if X is data in memory.
+
+    A LazyFrame is collected unless `stc.source` is called, and a string that does not name a file
+    is a document.
+    """
+    if isinstance(X, SelectedSource):
         return X
     if isinstance(X, pl.LazyFrame) or (isinstance(X, str) and not _is_path(X)):
-        return None  # one is read in memory unless told otherwise, one is a document
+        return None
     found = _source(X)
-    return None if found is None else Chosen(found)
+    return None if found is None else SelectedSource(found)
 
 
 def _is_path(text: str) -> bool:
-    return "\n" not in text and text.lower().removesuffix(".gz").endswith(ENDINGS)
+    return "\n" not in text and find_format(text) is not None
 
 
 def _source(
     data: Any, table: Any = None, on: Any = None, separator: str | None = None
 ) -> Source | None:
     if on is not None:
-        return _distributed(data, on)
+        return _source_on_cluster(data, on)
     if table is not None:
         from stc.sources.sql import SQLSource
 
@@ -158,36 +177,38 @@ def _source(
     if isinstance(data, str | Path):
         return scan_files(data, separator)
     if isinstance(data, pl.LazyFrame):
-        return Scan(data)
-    return _of_engine(data)
-
-
-def _of_engine(data: Any) -> Source | None:
-    """A source of an engine that is imported already, or else data could not be of it."""
-    package, name = type(data).__module__.partition(".")[0], type(data).__name__
-    if package in ("duckdb", "_duckdb") and name == "DuckDBPyRelation":
+        return FileSource(data)
+    if dependencies.is_duckdb_relation(data):
         from stc.sources.duckdb import DuckDBSource
 
         return DuckDBSource(data)
-    if package in ("dask", "dask_expr") and "dask.dataframe" in sys.modules:
+    if dependencies.is_dask_dataframe(data):
         from stc.sources.dask import DaskSource
 
         return DaskSource(data)
-    if package == "pyspark" and name == "DataFrame":
+    if dependencies.is_pyspark_dataframe(data) or dependencies.is_pyspark_connect_dataframe(data):
         from stc.sources.spark import SparkSource
 
         return SparkSource(data)
     return None
 
 
-def _distributed(data: Any, on: Any) -> Source:
-    package = type(on).__module__.partition(".")[0]
-    if package == "pyspark":
+def _source_on_cluster(data: Any, on: Any) -> Source:
+    spark, dask = dependencies.get_pyspark_sql(), sys.modules.get("distributed")
+    if spark is not None and isinstance(on, spark.SparkSession):
         from stc.sources.spark import SparkFiles
 
         return SparkFiles(data, on)
-    if package == "distributed":
+    if dask is not None and isinstance(on, dask.Client):
         from stc.sources.dask import DaskFiles
 
         return DaskFiles(data, on)
-    raise TypeError(f"on={type(on).__name__}: give a SparkSession or a dask.distributed.Client")
+    raise ParameterTypeError(
+        f"on must be a SparkSession or a dask.distributed.Client, got {type(on).__name__}"
+    )
+
+
+# Former names, until all packages use the new ones.
+Chosen = SelectedSource
+Scan = FileSource
+BATCH, FEW, MOST = BATCH_ROWS, SAMPLE_ROWS, MAX_EXPLAINED_ROWS

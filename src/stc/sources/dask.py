@@ -1,4 +1,4 @@
-"""Dask: the kernel where the partitions are, or where the workers read files themselves."""
+"""Dask DataFrames and Parquet files, read by the workers of Dask."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ import polars as pl
 from stc._core.model import Model
 from stc._input.pandas import arrow_of
 from stc._utils.optional import optional
-from stc.sources.pieces import (
-    Files,
+from stc.exceptions import DataError, DataTypeError
+from stc.sources.partitions import (
+    ParquetFiles,
     Paths,
-    answered_piece,
-    learnt_from,
+    learn_partitions,
     merged,
     new_folder,
-    places_of,
+    predict_partition,
+    required_folder,
     shared_out,
     write_part,
 )
-from stc.sources.protocol import BATCH, Answering, Learning, kinds_of
+from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns, schema_of
 
-# Cells of pandas objects that are texts, or several values.
+# Types of pandas objects that polars stores as strings or lists.
 _TYPED = {str, list, tuple, np.ndarray, type(None)}
 
-# Partial models that one task adds up.
-_FAN = 4
+# Number of partial models that one task adds up.
+_FAN_IN = 4
 
 
 class DaskSource:
-    """A Dask DataFrame. Its partitions are learnt from and answered for where they are.
+    """A Dask DataFrame, whose partitions are learnt and predicted by the workers that hold them.
 
     Parameters
     ----------
@@ -46,80 +47,82 @@ class DaskSource:
     def __init__(self, frame: Any) -> None:
         for name in frame.columns:
             if not isinstance(name, str):
-                raise TypeError(
-                    f"columns have strings as names, got {name!r}: frame.rename(columns=str)"
+                raise DataTypeError(
+                    f"names of columns must be strings, got {name!r}",
+                    hint="use frame.rename(columns=str)",
                 )
         self.names: tuple[str, ...] = tuple(frame.columns)
-        if len(set(self.names)) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise ValueError(f"column {twice!r} occurs more than once; names must be unique")
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise DataError("the name of the column occurs more than once", column=name)
         self._frame = frame
 
-    def _read(self, columns: Sequence[str]) -> Any:
-        places_of(columns, self.names, "the Dask DataFrame")
+    def _selected(self, columns: Sequence[str]) -> Any:
+        check_columns(columns, self.names)
         return self._frame[list(columns)]
 
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
-        """The first rows: of as few partitions as have them."""
-        read = self._read(columns)
-        found = [polars_of(read._meta)]
-        for number in range(read.npartitions):
-            missing = rows - sum(frame.height for frame in found)
+        """Return the first rows, computing as few partitions as possible."""
+        selected = self._selected(columns)
+        frames = [polars_of(selected._meta)]
+        for number in range(selected.npartitions):
+            missing = rows - sum(frame.height for frame in frames)
             if missing <= 0:
                 break
-            first = read.get_partition(number).map_partitions(_head, missing, meta=read._meta)
-            found.append(polars_of(first.compute()))
-        filled = [frame for frame in found if frame.height]
-        return pl.concat(filled, how="vertical_relaxed") if filled else found[0]
+            partition = selected.get_partition(number)
+            first = partition.map_partitions(_head, missing, meta=selected._meta)
+            frames.append(polars_of(first.compute()))
+        filled = [frame for frame in frames if frame.height]
+        return pl.concat(filled, how="vertical_relaxed") if filled else frames[0]
 
     def kinds(self, columns: Sequence[str]) -> pl.Schema:
-        """The types of columns that are carried along as they are."""
-        return kinds_of(self.head(columns, 1))
+        """Return the types of columns that are copied to the output unchanged."""
+        return schema_of(self.head(columns, 1))
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """All rows: one partition after the other comes to this process."""
-        read = self._read(columns)
-        for number in range(read.npartitions):
-            yield from _batches(read.get_partition(number).compute())
+        """Yield all rows in batches, one partition after the other."""
+        selected = self._selected(columns)
+        for number in range(selected.npartitions):
+            yield from _batches(selected.get_partition(number).compute())
 
-    def learn(self, task: Learning) -> Model | None:
-        """The model of all partitions; the sums are made by the workers, too."""
+    def learn(self, task: Learner) -> Model | None:
+        """Return a model of all partitions, added up by the workers."""
         delayed = optional("dask", "dask", "a Dask DataFrame").delayed
-        sent = _sent(task)
-        learn, add = delayed(_learnt_partition, pure=False), delayed(merged, pure=False)
-        models = [learn(part, sent) for part in self._read(task.columns).to_delayed()]
-        model: Model | None = _tree(models, add).compute()
+        sent = _scattered(task)
+        learn, add = delayed(_learn_partition, pure=False), delayed(merged, pure=False)
+        models = [learn(part, sent) for part in self._selected(task.columns).to_delayed()]
+        model: Model | None = _tree_sum(models, add).compute()
         return model
 
-    def answer(self, task: Answering, to: str | os.PathLike[str] | None = None) -> Any:
-        """The answers as a lazy Dask DataFrame; or as Parquet files in a new folder.
+    def answer(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
+        """Return the predictions as a lazy Dask DataFrame, or write Parquet files to a new folder.
 
-        A lazy answer keeps the model on the workers of the client of now, and needs them.
+        A lazy DataFrame needs the workers of the current client, which keep the model.
         """
-        read = self._read(task.columns)
-        sent = _sent(task)
+        selected = self._selected(task.columns)
+        sent = _scattered(task)
         if to is None:
-            meta = _pandas_of(pl.DataFrame(schema=task.schema), read._meta.index[:0])
-            return read.map_partitions(_answered_partition, sent, meta=meta)
+            meta = _pandas_of(pl.DataFrame(schema=task.schema), selected._meta.index[:0])
+            return selected.map_partitions(_predict_partition, sent, meta=meta)
         dask = optional("dask", "dask", "a Dask DataFrame")
-        write = dask.delayed(_written_partition, pure=False)
+        write = dask.delayed(_write_partition, pure=False)
         with new_folder(to) as folder:
-            parts = read.to_delayed()
+            parts = selected.to_delayed()
             dask.compute(*[write(part, sent, folder, k) for k, part in enumerate(parts)])
         return to
 
 
-def _sent(task: Any) -> Any:
-    """The task, once on each worker, if there are any; else itself."""
+def _scattered(task: Any) -> Any:
+    """Return the task as sent to each worker once; without workers, the task itself."""
     scheduler = optional("dask.base", "dask", "a Dask DataFrame").get_scheduler()
     scatter = getattr(getattr(scheduler, "__self__", None), "scatter", None)
     return task if scatter is None else scatter(task, broadcast=True, hash=False)
 
 
-def _tree(models: list[Any], add: Callable[[list[Any]], Any]) -> Any:
-    """A task that adds up all models, in levels of a few each."""
+def _tree_sum(models: list[Any], add: Callable[[list[Any]], Any]) -> Any:
+    """Return a task that adds up all models, a few in each task."""
     while len(models) > 1:
-        models = [add(models[k : k + _FAN]) for k in range(0, len(models), _FAN)]
+        models = [add(models[k : k + _FAN_IN]) for k in range(0, len(models), _FAN_IN)]
     return models[0]
 
 
@@ -127,30 +130,26 @@ def _head(partition: Any, rows: int) -> Any:
     return partition.head(rows)
 
 
-def _learnt_partition(partition: Any, task: Learning) -> Model | None:
+def _learn_partition(partition: Any, task: Learner) -> Model | None:
     return task(_batches(partition))
 
 
-def _answers(partition: Any, task: Answering) -> Iterator[pl.DataFrame]:
-    return map(task, _batches(partition))
+def _predict_partition(partition: Any, task: Predictor) -> Any:
+    frames = [pl.DataFrame(schema=task.schema), *map(task, _batches(partition))]
+    return _pandas_of(pl.concat(frames), partition.index)
 
 
-def _answered_partition(partition: Any, task: Answering) -> Any:
-    answers = [pl.DataFrame(schema=task.schema), *_answers(partition, task)]
-    return _pandas_of(pl.concat(answers), partition.index)
-
-
-def _written_partition(partition: Any, task: Answering, folder: str, number: int) -> None:
-    write_part(_answers(partition, task), task.schema, folder, number)
+def _write_partition(partition: Any, task: Predictor, folder: str, number: int) -> None:
+    write_part(map(task, _batches(partition)), task.schema, folder, number)
 
 
 def _batches(partition: Any) -> Iterator[pl.DataFrame]:
     if len(partition):
-        yield from polars_of(partition).iter_slices(BATCH)
+        yield from polars_of(partition).iter_slices(BATCH_ROWS)
 
 
 def polars_of(partition: Any) -> pl.DataFrame:
-    """A pandas frame as polars, without its index; cells that are lists or dicts stay so."""
+    """Return a pandas frame as polars, without its index; lists and dicts stay what they are."""
     return pl.DataFrame([_series(name, partition[name]) for name in partition.columns])
 
 
@@ -169,27 +168,24 @@ def _series(name: str, column: Any) -> pl.Series:
 
 
 def _series_of_cells(name: str, cells: list[Any]) -> pl.Series:
-    """Texts and lists as polars has them; whatever else is in the cells stays what it is."""
+    """Return a column of strings or lists; of Python objects if there is anything else."""
     if {type(cell) for cell in cells} <= _TYPED:
         try:
             return pl.Series(name, cells)
-        except (TypeError, pl.exceptions.PolarsError):  # not all of one type
+        except (TypeError, pl.exceptions.PolarsError):  # mixed types
             pass
     return pl.Series(name, cells, dtype=pl.Object)
 
 
-def _pandas_of(answer: pl.DataFrame, index: Any) -> Any:
-    """An answer as pandas, with the index of the items."""
-    frame = answer.to_pandas()
+def _pandas_of(predictions: pl.DataFrame, index: Any) -> Any:
+    """Return predictions as pandas, with the index of the items."""
+    frame = predictions.to_pandas()
     frame.index = index
     return frame
 
 
-# --- files that the workers of Dask read ------------------------------------------------------
-
-
-class DaskFiles(Files):
-    """Parquet files, read by the workers of a Dask cluster: no row travels.
+class DaskFiles(ParquetFiles):
+    """Parquet files that the workers of a Dask cluster read: no row is sent to them.
 
     Parameters
     ----------
@@ -203,28 +199,26 @@ class DaskFiles(Files):
         super().__init__(paths, "dask")
         self._client = client
 
-    def learn(self, task: Learning) -> Model | None:
-        """The model of all files; the sums are made by the workers, too."""
+    def learn(self, task: Learner) -> Model | None:
+        """Return a model of all files, added up by the workers."""
         workers = max(sum(self._client.nthreads().values()), 1)
-        shares = shared_out(self._pieces, 2 * workers)
+        shares = shared_out(self._partitions, 2 * workers)
         sent = self._client.scatter(task, broadcast=True, hash=False)
-        models = self._client.map(learnt_from, shares, task=sent, pure=False)
+        models = self._client.map(learn_partitions, shares, task=sent, pure=False)
 
         def add(some: list[Any]) -> Any:
             return self._client.submit(merged, some, pure=False)
 
-        model: Model | None = _tree(models, add).result()
+        model: Model | None = _tree_sum(models, add).result()
         return model
 
-    def answer(self, task: Answering, to: str | os.PathLike[str] | None = None) -> Any:
-        """The answers as Parquet files in a new folder, one a piece, written by the workers."""
-        if to is None:
-            raise ValueError("say where the answers go: to='a new folder'")
-        sent = self._client.scatter(task, broadcast=True, hash=False)
-        numbers = range(len(self._pieces))
-        with new_folder(to) as folder:
+    def answer(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
+        """Write the predictions to a new folder, one Parquet file for each partition."""
+        with new_folder(required_folder(to)) as folder:
+            sent = self._client.scatter(task, broadcast=True, hash=False)
+            numbers = range(len(self._partitions))
             written = self._client.map(
-                answered_piece, numbers, self._pieces, task=sent, folder=folder, pure=False
+                predict_partition, numbers, self._partitions, task=sent, folder=folder, pure=False
             )
             self._client.gather(written)
         return to

@@ -1,11 +1,10 @@
-"""Relations of DuckDB: streamed to the kernel as Arrow, and answered by a relation."""
+"""DuckDB relations: counted by DuckDB or streamed as Arrow; predictions are relations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -13,27 +12,23 @@ from uuid import uuid4
 import polars as pl
 
 from stc._core.model import Model
-from stc._utils.file_formats import write_frames
+from stc._utils.file_formats import find_format, write_frames
 from stc._utils.optional import optional
 from stc._utils.progress import Progress
-from stc.sources.groups import grouped
-from stc.sources.protocol import BATCH, FEW, Answering, Learning, kinds_of
-from stc.sources.scan import ENDINGS
-
-
-def _fresh() -> str:
-    """A name for a relation in a query, which no table of the user has."""
-    return f"stc_{uuid4().hex}"
+from stc.exceptions import DataError, ParameterError
+from stc.sources.faults import first_line
+from stc.sources.groups import group_counts
+from stc.sources.protocol import BATCH_ROWS, SAMPLE_ROWS, Learner, Predictor, schema_of
 
 
 @dataclass(frozen=True)
 class DuckDBSource:
-    """A relation of DuckDB.
+    """A DuckDB relation.
 
     Attributes
     ----------
     relation
-        The rows, in an order that only the relation itself may fix.
+        The rows, without an order unless the relation has one.
     """
 
     relation: Any
@@ -41,24 +36,25 @@ class DuckDBSource:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all columns of the data."""
+        """Names of all columns."""
         return tuple(self.relation.columns)
 
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
-        """The first rows."""
-        found = pl.from_arrow(self._picked(columns).limit(rows).to_arrow_table())
-        assert isinstance(found, pl.DataFrame)
-        return found
+        """Return the first rows."""
+        with _errors():
+            head = pl.from_arrow(self._selected(columns).limit(rows).to_arrow_table())
+        assert isinstance(head, pl.DataFrame)
+        return head
 
     def kinds(self, columns: Sequence[str]) -> pl.Schema:
-        """The types of columns that are carried along as they are."""
-        return kinds_of(self.head(columns, FEW))
+        """Return the types of columns that are copied to the output unchanged."""
+        return schema_of(self.head(columns, SAMPLE_ROWS))
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """All rows, a batch at a time."""
-        with Progress("reading") as progress:
+        """Yield all rows in batches."""
+        with Progress("reading") as progress, _errors():
             done = 0
-            for batch in self._picked(columns).to_arrow_reader(BATCH):
+            for batch in self._selected(columns).to_arrow_reader(BATCH_ROWS):
                 if batch.num_rows:
                     frame = pl.from_arrow(batch)
                     assert isinstance(frame, pl.DataFrame)
@@ -66,43 +62,49 @@ class DuckDBSource:
                 done += batch.num_rows
                 progress.flow(done, "rows")
 
-    def learn(self, task: Learning) -> Model | None:
-        """The model of all the data, counted by DuckDB where it can."""
-        first = self.head(task.columns, FEW)
+    def learn(self, task: Learner) -> Model | None:
+        """Return a model of all rows, counted by DuckDB if possible."""
+        first = self.head(task.columns, SAMPLE_ROWS)
         plan = task.plan(first.schema)
         if plan is not None:
-            alchemy = optional("sqlalchemy", "duckdb", "counting in DuckDB")
-            table = alchemy.table(_fresh(), *map(alchemy.column, self.names))
-            groups = grouped(table, plan, partial(self._run, table.name))
+            with _errors():
+                groups = group_counts(self.relation, plan)
             if groups is not None:
                 return task.of_groups(groups, first)
         return task(self.frames(task.columns))
 
-    def _run(self, name: str, query: Any) -> pl.DataFrame:
-        """The answer to a query on the relation under a name; its SQL is that of PostgreSQL."""
-        dialect = optional("sqlalchemy.dialects.postgresql", "duckdb", "counting in DuckDB")
-        # Named parameters, of which there are none: other styles write a percent sign twice.
-        text = str(query.compile(dialect=dialect.dialect(paramstyle="named")))
-        found = pl.from_arrow(self.relation.query(name, text).to_arrow_table())
-        assert isinstance(found, pl.DataFrame)
-        return found
-
-    def answer(self, task: Answering, to: Any) -> Any:
-        """The answers as a relation; or in a file, or in a new table of the same database."""
+    def answer(self, task: Predictor, to: Any) -> Any:
+        """Return the predictions as a relation, or write them to a file or a new table."""
         frames = map(task, self.frames(task.columns))
-        if to is not None and Path(str(to)).suffix.lower() in ENDINGS:
+        if to is not None and find_format(str(to), compressed=False):
             return write_frames(frames, task.schema, to)
-        # A relation has one connection, and a result that is still streaming ends with the next
-        # query on it: the answers wait in a file until all are there.
+        # A new query on the connection of the relation ends the result that is being streamed, so
+        # all predictions are written before DuckDB reads them.
         with TemporaryDirectory(prefix="stc-") as folder:
-            path = write_frames(frames, task.schema, f"{folder}/answers.parquet")
+            path = write_frames(frames, task.schema, f"{folder}/predictions.parquet")
             text = str(path).replace("'", "''")
-            related = self.relation.query(_fresh(), f"SELECT * FROM read_parquet('{text}')")
+            name = f"stc_{uuid4().hex}"  # no table of the user has it
+            predictions = self.relation.query(name, f"SELECT * FROM read_parquet('{text}')")
             if to is None:
-                return related.materialize()
-            related.create(str(to))
+                return predictions.materialize()
+            try:
+                predictions.create(str(to))
+            except _duckdb().Error as error:
+                raise ParameterError(f"to={to!r}: {first_line(error)}") from error
         return to
 
-    def _picked(self, columns: Sequence[str]) -> Any:
-        duckdb = optional("duckdb", "duckdb", "a relation of DuckDB")
-        return self.relation.select(*map(duckdb.ColumnExpression, columns))
+    def _selected(self, columns: Sequence[str]) -> Any:
+        return self.relation.select(*map(_duckdb().ColumnExpression, columns))
+
+
+def _duckdb() -> Any:
+    return optional("duckdb", "duckdb", "a DuckDB relation")
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Raise errors of DuckDB as errors of stc."""
+    try:
+        yield
+    except _duckdb().Error as error:
+        raise DataError(f"DuckDB cannot evaluate the relation: {first_line(error)}") from error

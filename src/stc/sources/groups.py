@@ -1,26 +1,23 @@
-"""Counting where the data is: one group-by for each column, and nothing else leaves the database.
+"""Counting in a database: one group-by for each column, so that only counts leave it.
 
-It is done for plain tables: one value a cell, and sets of one dimension. Values and classes come
-as they are; what they are called, and everything that is computed, is the kernel's.
+It is for tables with one value in a cell and corpora of single dimensions. Values and classes
+are returned as stored; encoding them and all formulas are left to the kernel.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import polars as pl
 
-from stc._utils.optional import optional
-
-# The columns of a group; data with columns of these names is not counted so.
+# Columns of a group-by. Data with columns of these names is not counted in the database.
 COUNT, MASS = "stc_count", "stc_mass"
 
-Run = Callable[[Any], pl.DataFrame]
 
-
-class Plan(NamedTuple):
+class GroupPlan(NamedTuple):
     """What to count.
 
     Attributes
@@ -28,7 +25,7 @@ class Plan(NamedTuple):
     dimensions
         The attributes of each dimension that is counted.
     targets, weight
-        The columns of the targets, and of the weight of each item.
+        The columns of the targets, and of the sample weight.
     category
         Whether a missing value is a category.
     """
@@ -39,8 +36,8 @@ class Plan(NamedTuple):
     category: bool
 
 
-class Groups(NamedTuple):
-    """What was counted.
+class GroupedCounts(NamedTuple):
+    """Results of the group-bys.
 
     Attributes
     ----------
@@ -54,79 +51,70 @@ class Groups(NamedTuple):
     columns: Mapping[tuple[int, str], pl.DataFrame]
 
 
-def grouped(table: Any, plan: Plan, run: Run) -> Groups | None:
-    """Count a table; None if some row is not fit for it, and the kernel should say why."""
-    alchemy = optional("sqlalchemy", "duckdb", "counting in a database")
-    attributes = tuple(dict.fromkeys(name for group in plan.dimensions for name in group))
-    totals = _totals(alchemy, table, plan, attributes, run)
-    if totals is None:
+def group_counts(relation: Any, plan: GroupPlan) -> GroupedCounts | None:
+    """Count the rows of a DuckDB relation; None if some row has no class or a bad weight."""
+    table = nw.from_native(relation)
+    incomplete = _incomplete_columns(table, plan)
+    if incomplete is None:
         return None
-    targets = [table.c[name] for name in plan.targets]
-    weight = None if plan.weight is None else table.c[plan.weight]
-    counted = alchemy.func.count()
-    all_mass = counted if weight is None else alchemy.func.sum(_double(alchemy, weight))
-    here = [] if weight is None else [weight > alchemy.literal_column("0")]
-    labelled = [counted.label(COUNT), all_mass.label(MASS)]
-    classes = run(alchemy.select(*targets, *labelled).where(*here).group_by(*targets))
-    columns = {}
-    for number, group in enumerate(plan.dimensions):
-        total = _total(alchemy, table, group, totals, plan.category)
-        share = _share(alchemy, weight, total)
-        for name in group:
-            value = table.c[name]
-            kept = here if plan.category else [*here, value.is_not(None)]
-            mass = counted / _double(alchemy, total) if share is None else alchemy.func.sum(share)
-            query = alchemy.select(value, *targets, counted.label(COUNT), mass.label(MASS))
-            columns[number, name] = run(query.where(*kept).group_by(value, *targets))
-    return Groups(classes, columns)
-
-
-def _totals(
-    alchemy: Any, table: Any, plan: Plan, attributes: tuple[str, ...], run: Run
-) -> dict[str, bool] | None:
-    """For each attribute whether some row lacks it; None if a row has no class or no weight."""
-    names = [*attributes, *plan.targets, *([] if plan.weight is None else [plan.weight])]
-    asked = [alchemy.func.count(table.c[name]).label(f"n{k}") for k, name in enumerate(names)]
+    mass = nw.len()
     if plan.weight is not None:
-        weight = table.c[plan.weight]
-        asked += [alchemy.func.min(weight).label("least"), alchemy.func.max(weight).label("most")]
-    found = run(alchemy.select(alchemy.func.count().label("rows"), *asked))
-    rows, *counts = found.row(0)
-    needed = counts[len(attributes) : len(names)]
-    if any(count < rows for count in needed):
+        weight = nw.col(plan.weight)
+        table = table.filter(weight > 0)
+        mass = weight.cast(nw.Float64()).sum()
+    classes = _grouped(table, plan.targets, mass)
+    columns = {}
+    for number, attributes in enumerate(plan.dimensions):
+        gaps = [] if plan.category else [name for name in attributes if name in incomplete]
+        mass = _mass_of_a_value(plan.weight, attributes, gaps)
+        for name in attributes:
+            rows = table.filter(~nw.col(name).is_null()) if name in gaps else table
+            columns[number, name] = _grouped(rows, (name, *plan.targets), mass)
+    return GroupedCounts(classes, columns)
+
+
+def _incomplete_columns(table: Any, plan: GroupPlan) -> set[str] | None:
+    """Return the attributes with missing values; None if a class or a weight cannot be used."""
+    required = {*plan.targets, *([] if plan.weight is None else [plan.weight])}
+    names = [*required, *{name for group in plan.dimensions for name in group}]
+    asked = [nw.col(name).count().alias(f"n{k}") for k, name in enumerate(names)]
+    if plan.weight is not None:
+        weight = nw.col(plan.weight)
+        asked += [weight.min().alias("least"), weight.max().alias("most")]
+    rows, *found = _collected(table.select(nw.len().alias("rows"), *asked)).row(0)
+    incomplete = {name for name, count in zip(names, found, strict=False) if count < rows}
+    if incomplete & required:
         return None
-    # Not a number is greater than any.
-    if plan.weight is not None and rows and not 0 <= counts[-2] <= counts[-1] < math.inf:
+    # NaN is greater than any number.
+    if plan.weight is not None and rows and not 0 <= found[-2] <= found[-1] < math.inf:
         return None
-    return {name: counts[k] < rows for k, name in enumerate(attributes)}
+    return incomplete
 
 
-def _total(
-    alchemy: Any, table: Any, group: tuple[str, ...], lacking: Mapping[str, bool], category: bool
-) -> Any:
-    """How many values an item has in a dimension: a number, or what tells it for each row."""
-    uncertain = [name for name in group if lacking[name] and not category]
-    certain = alchemy.literal_column(str(len(group) - len(uncertain)))
-    if not uncertain:
-        return certain
-    there = [
-        alchemy.case(
-            (table.c[name].is_(None), alchemy.literal_column("0")),
-            else_=alchemy.literal_column("1"),
-        )
-        for name in uncertain
-    ]
-    return sum(there, certain)
+def _mass_of_a_value(weight: str | None, attributes: Iterable[str], gaps: list[str]) -> Any:
+    """Return what a group adds to the corpus: each item's weight divided by its number of values.
+
+    An item has one value of each attribute, but those with gaps only where they are not missing.
+    """
+    complete = float(len([name for name in attributes if name not in gaps]))
+    if not gaps and weight is None:
+        return nw.len() / complete
+    one = nw.lit(1.0) if weight is None else nw.col(weight).cast(nw.Float64())
+    present = ((~nw.col(name).is_null()).cast(nw.Float64()) for name in gaps)
+    return (one / sum(present, nw.lit(complete))).sum()
 
 
-def _share(alchemy: Any, weight: Any, total: Any) -> Any:
-    """What an item adds to each of its values; None if it is the same for all items."""
-    plain = isinstance(total, alchemy.sql.elements.ColumnClause)
-    if weight is None and plain:
-        return None
-    one = alchemy.literal_column("1.0") if weight is None else weight
-    return _double(alchemy, one) / _double(alchemy, total)
+def _grouped(table: Any, keys: Iterable[str], mass: Any) -> pl.DataFrame:
+    groups = table.group_by(*keys).agg(nw.len().alias(COUNT), mass.alias(MASS))
+    return _collected(groups)
 
 
-def _double(alchemy: Any, number: Any) -> Any:
-    return alchemy.cast(number, alchemy.Double())
+def _collected(table: Any) -> pl.DataFrame:
+    frame = pl.from_arrow(table.to_native().to_arrow_table())
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+# Former names, until all packages use the new ones.
+Plan = GroupPlan
+Groups = GroupedCounts

@@ -1,4 +1,4 @@
-"""What a source can do: show its columns, learn where the data is, and answer in kind."""
+"""The protocol of sources and of the tasks that they run on their batches."""
 
 from __future__ import annotations
 
@@ -8,35 +8,44 @@ from typing import Any, Protocol
 import polars as pl
 
 from stc._core.model import Model
-from stc.sources.groups import Groups, Plan
+from stc.exceptions import MissingColumnError
+from stc.sources.groups import GroupedCounts, GroupPlan
 
 # Rows that are read, encoded and counted at a time.
-BATCH = 250_000
-# Rows that tell what columns there are.
-FEW = 1_000
-# The most items that are explained at once.
-MOST = 100_000
+BATCH_ROWS = 250_000
+# Rows from which the types of columns are inferred.
+SAMPLE_ROWS = 1_000
+# Largest number of items that are explained at once.
+MAX_EXPLAINED_ROWS = 100_000
 
 
-class Learning(Protocol):
-    """What to do with items to learn. It can be pickled and sent to where the data is."""
+class Learner(Protocol):
+    """A task that learns from batches. It can be pickled and sent to workers."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read."""
 
     def __call__(self, frames: Iterable[pl.DataFrame]) -> Model | None:
-        """The model of these items alone; None if there are none."""
+        """Return a model of these rows alone; None if there are none."""
 
-    def plan(self, schema: pl.Schema) -> Plan | None:
-        """How a database could count columns of these types itself; None if it could not."""
+    def plan(self, schema: pl.Schema) -> GroupPlan | None:
+        """Return the group-bys that count columns of these types; None if they cannot."""
 
-    def of_groups(self, groups: Groups, first: pl.DataFrame) -> Model | None:
-        """The model of items that a database has counted; the first ones tell of what kind."""
+    def of_groups(self, groups: GroupedCounts, first: pl.DataFrame) -> Model | None:
+        """Return a model of counts that a database computed.
+
+        Parameters
+        ----------
+        groups : GroupedCounts
+            Results of the group-bys of `plan`.
+        first : polars.DataFrame
+            The first rows, which determine the types of the columns.
+        """
 
 
-class Answering(Protocol):
-    """What to do with items to answer for. It can be pickled and sent to where the data is."""
+class Predictor(Protocol):
+    """A task that predicts batches. It can be pickled and sent to workers."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -44,45 +53,54 @@ class Answering(Protocol):
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """Those of them that are only carried along, as they are."""
+        """The columns that are copied from the input to the output unchanged."""
 
     @property
     def schema(self) -> pl.Schema:
-        """The columns of an answer."""
+        """The columns of the output."""
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The answers for some items, a row for each."""
+        """Return the predictions for a batch, one row for each item."""
 
 
 class Source(Protocol):
-    """Where data comes from when it is not in memory."""
+    """Data that is not in memory."""
 
     @property
     def arrays(self) -> bool:
-        """Whether answers that are written nowhere come as arrays, since rows have an order."""
+        """Whether predictions without `to` are returned as arrays: the rows have an order."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all columns of the data."""
+        """Names of all columns."""
 
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
-        """The first rows."""
+        """Return the first rows."""
 
     def kinds(self, columns: Sequence[str]) -> pl.Schema:
-        """The types of columns that are carried along as they are."""
+        """Return the types of columns that are copied to the output unchanged."""
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """All rows, a batch at a time; no batch is empty."""
+        """Yield all rows in batches, none of them empty."""
 
-    def learn(self, task: Learning) -> Model | None:
-        """The model of all the data; None if there is none."""
+    def learn(self, task: Learner) -> Model | None:
+        """Return a model of all rows; None if there are none."""
 
-    def answer(self, task: Answering, to: Any) -> Any:
-        """The answers for all the data, in kind; or written where `to` says."""
+    def answer(self, task: Predictor, to: Any) -> Any:
+        """Return the predictions for all rows in the source's type, or write them to `to`."""
 
 
-def kinds_of(few: pl.DataFrame) -> pl.Schema:
-    """The types of columns as a few rows tell them; what has no value yet may become a text."""
+def schema_of(sample: pl.DataFrame) -> pl.Schema:
+    """Return the types of the columns of a sample; a column without values may hold text later."""
     return pl.Schema(
-        {name: pl.String() if dtype == pl.Null else dtype for name, dtype in few.schema.items()}
+        {name: pl.String() if dtype == pl.Null else dtype for name, dtype in sample.schema.items()}
     )
+
+
+def check_columns(columns: Iterable[str], names: Sequence[str], path: str | None = None) -> None:
+    """Raise an error for the first column that is not among the names."""
+    for column in columns:
+        if column not in names:
+            error = MissingColumnError(column, names)
+            error.path = path
+            raise error

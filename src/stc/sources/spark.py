@@ -1,4 +1,4 @@
-"""Spark: the kernel where the partitions are, or where the executors read files themselves."""
+"""Spark DataFrames and Parquet files, read by the executors of Spark."""
 
 from __future__ import annotations
 
@@ -12,28 +12,35 @@ from math import ceil, log2
 from typing import Any
 
 import polars as pl
+from narwhals.dependencies import is_pyspark_connect_dataframe
 
+from stc import exceptions
 from stc._core.model import Model
 from stc._utils.optional import optional
-from stc.sources.pieces import (
-    Files,
+from stc.exceptions import DataTypeError, StcError
+from stc.sources.partitions import (
+    ParquetFiles,
+    Partition,
     Paths,
-    Piece,
-    answered_piece,
-    frames_of,
+    learn_partitions,
     merged,
     new_folder,
-    places_of,
+    predict_partition,
+    required_folder,
     shared_out,
 )
-from stc.sources.protocol import BATCH, Answering, Learning, kinds_of
+from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns, schema_of
 
-# What a worker learnt: a model, nothing, or why it could not. An error that is a value is not
-# tried again three times, and reaches the caller as it is.
-Outcome = Model | ValueError | TypeError | None
+# A model, nothing, or the error of a worker. An error that is returned and not raised is not
+# retried three times by Spark, and reaches the caller with all of its fields.
+Outcome = Model | ValueError | TypeError | StcError | None
 
-# Spark has no types for these.
-_PLAIN: dict[Any, Any] = {
+# The last line of the traceback of a worker that Spark shows: the class of an error, its message.
+_WORKER_ERROR = re.compile(r"^(?:\w+\.)*(\w+Error): (.+)$", re.MULTILINE)
+_BUILTIN_ERRORS = {"ValueError": ValueError, "TypeError": TypeError}
+
+# polars types that Spark lacks, and what is used instead.
+_SPARK_TYPES: dict[Any, Any] = {
     pl.UInt8: pl.Int16(),
     pl.UInt16: pl.Int32(),
     pl.UInt32: pl.Int64(),
@@ -45,17 +52,15 @@ _PLAIN: dict[Any, Any] = {
 
 
 def outcome_of(work: Callable[[], Model | None]) -> Outcome:
-    """What comes of some work."""
+    """Return the result of some work, or its error if it is about data."""
     try:
         return work()
-    except ValueError as error:
-        return ValueError(str(error))
-    except TypeError as error:
-        return TypeError(str(error))
+    except (StcError, ValueError, TypeError) as error:
+        return error.with_traceback(None)
 
 
 def added(one: Outcome, other: Outcome) -> Outcome:
-    """What comes of two, together."""
+    """Return the sum of two outcomes, or the first error among them."""
     for outcome in (one, other):
         if isinstance(outcome, Exception):
             return outcome
@@ -63,7 +68,7 @@ def added(one: Outcome, other: Outcome) -> Outcome:
 
 
 def sum_of(outcomes: Any) -> Model | None:
-    """The sum of an RDD of outcomes, made in levels, of about four each, by the workers."""
+    """Return the sum of an RDD of outcomes, added up by the workers in levels of about four."""
     parts = max(outcomes.getNumPartitions(), 1)
     total: Outcome = outcomes.treeReduce(added, depth=max(2, ceil(log2(parts) / 2)))
     if isinstance(total, Exception):
@@ -73,7 +78,7 @@ def sum_of(outcomes: Any) -> Model | None:
 
 @contextmanager
 def broadcast(context: Any, task: Any) -> Iterator[Any]:
-    """The task on all workers, until it is done."""
+    """Send a task to all workers, and remove it from them at the end."""
     sent = context.broadcast(task)
     try:
         yield sent
@@ -82,27 +87,29 @@ def broadcast(context: Any, task: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
-    """Raise the ValueError or TypeError of a worker, not the stack of the Java process."""
+def worker_errors() -> Iterator[None]:
+    """Raise the error of a worker about data, instead of the stack trace of the Java process."""
     errors = optional("pyspark.errors", "spark", "a Spark DataFrame")
     protocol = optional("py4j.protocol", "spark", "a Spark DataFrame")
     try:
         yield
     except (errors.PySparkException, protocol.Py4JJavaError) as error:
-        found = re.findall(r"^(?:\w+\.)*(ValueError|TypeError): (.+)$", str(error), re.MULTILINE)
-        if not found:
+        for name, message in reversed(_WORKER_ERROR.findall(str(error))):
+            kind = _BUILTIN_ERRORS.get(name) or getattr(exceptions, name, None)
+            if kind is not None:
+                # The text of a worker's error already contains its fields.
+                found: Exception = kind.__new__(kind, message)
+                Exception.__init__(found, message)
+                break
+        else:
             raise
-        kind, message = found[-1]
     else:
         return
-    raise {"ValueError": ValueError, "TypeError": TypeError}[kind](message)
-
-
-# --- a Spark DataFrame ------------------------------------------------------------------------
+    raise found
 
 
 class SparkSource:
-    """A Spark DataFrame. Its partitions are learnt from and answered for where they are.
+    """A Spark DataFrame, whose partitions are learnt and predicted by the workers that hold them.
 
     Parameters
     ----------
@@ -113,61 +120,63 @@ class SparkSource:
     arrays = False
 
     def __init__(self, frame: Any) -> None:
-        if type(frame).__module__.startswith("pyspark.sql.connect"):
-            raise TypeError(
-                "a DataFrame of Spark Connect cannot be used: models are added up as RDDs, which "
-                "only a classic session has (SparkSession.builder.master(...))"
+        if is_pyspark_connect_dataframe(frame):
+            raise DataTypeError(
+                "a DataFrame of Spark Connect cannot be used: models are added up as RDDs",
+                hint="use a classic session, SparkSession.builder.master(...)",
             )
         self.names: tuple[str, ...] = tuple(frame.columns)
         self._frame = frame
         self._context = frame.sparkSession.sparkContext
 
-    def _read(self, columns: Sequence[str]) -> Any:
-        """These columns, under names of our own: Spark takes `a` for `A`, and `a.b` apart."""
-        places = places_of(columns, self.names, "the Spark DataFrame")
+    def _selected(self, columns: Sequence[str]) -> Any:
+        """Return columns under numbered names: Spark confuses `a` with `A`, and splits `a.b`."""
+        check_columns(columns, self.names)
         numbered = self._frame.toDF(*(f"c{place}" for place in range(len(self.names))))
-        return numbered.select(*(f"c{place}" for place in places))
+        return numbered.select(*(f"c{self.names.index(name)}" for name in columns))
 
-    def _few(self, read: Any) -> Any:
-        """The same in fewer partitions, read one after the other: fewer models to add up."""
-        grows = self._context.getConf().get("spark.dynamicAllocation.enabled", "false")
-        return read if grows == "true" else read.coalesce(2 * self._context.defaultParallelism)
+    def _coalesced(self, selected: Any) -> Any:
+        """Return the same rows in fewer partitions, so that fewer models are added up."""
+        dynamic = self._context.getConf().get("spark.dynamicAllocation.enabled", "false")
+        if dynamic == "true":
+            return selected
+        return selected.coalesce(2 * self._context.defaultParallelism)
 
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
-        """The first rows."""
-        table = self._read(columns).limit(rows).toArrow()
-        return _polars_of(table, columns)
+        """Return the first rows."""
+        with worker_errors():
+            return _polars_of(self._selected(columns).limit(rows).toArrow(), columns)
 
     def kinds(self, columns: Sequence[str]) -> pl.Schema:
-        """The types of columns that are carried along as they are."""
-        return kinds_of(self.head(columns, 1))
+        """Return the types of columns that are copied to the output unchanged."""
+        return schema_of(self.head(columns, 1))
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """All rows: one partition after the other comes to this process."""
-        blobs = self._read(columns).mapInArrow(_Packing(tuple(columns)), "frame binary")
-        for row in blobs.toLocalIterator(prefetchPartitions=True):
+        """Yield all rows in batches, one partition after the other."""
+        packed = self._selected(columns).mapInArrow(_Packing(tuple(columns)), "frame binary")
+        for row in packed.toLocalIterator(prefetchPartitions=True):
             yield pl.read_ipc_stream(bytes(row[0]))
 
-    def learn(self, task: Learning) -> Model | None:
-        """The model of all partitions; the sums are made by the workers, too."""
-        read = self._few(self._read(task.columns))
-        with broadcast(self._context, task) as sent, plain_errors():
-            return sum_of(read.mapInArrow(_LearningRows(sent), "model binary").rdd.map(_unpickled))
+    def learn(self, task: Learner) -> Model | None:
+        """Return a model of all partitions, added up by the workers."""
+        rows = self._coalesced(self._selected(task.columns))
+        with broadcast(self._context, task) as sent, worker_errors():
+            return sum_of(rows.mapInArrow(_LearnRows(sent), "model binary").rdd.map(_unpickled))
 
-    def answer(self, task: Answering, to: str | os.PathLike[str] | None = None) -> Any:
-        """The answers as a lazy Spark DataFrame; or written by Spark, as Parquet files."""
-        read, (schema, arrow_schema) = self._read(task.columns), _schemas(task.schema)
+    def answer(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
+        """Return the predictions as a lazy Spark DataFrame, or let Spark write Parquet files."""
+        rows, (schema, arrow_schema) = self._selected(task.columns), _schemas(task.schema)
         if to is None:
-            rows = _AnsweringRows(self._context.broadcast(task), arrow_schema)
-            return read.mapInArrow(rows, schema)
-        with broadcast(self._context, task) as sent, plain_errors():
-            answers = read.mapInArrow(_AnsweringRows(sent, arrow_schema), schema)
-            answers.write.mode("errorifexists").parquet(os.fspath(to))
+            predict = _PredictRows(self._context.broadcast(task), arrow_schema)
+            return rows.mapInArrow(predict, schema)
+        with broadcast(self._context, task) as sent, worker_errors():
+            predictions = rows.mapInArrow(_PredictRows(sent, arrow_schema), schema)
+            predictions.write.mode("errorifexists").parquet(os.fspath(to))
         return to
 
 
 class _Packing:
-    """Rows as bytes of Arrow, which Spark hands over as they are."""
+    """Map the rows of a partition to batches in bytes of Arrow."""
 
     def __init__(self, columns: tuple[str, ...]) -> None:
         self.columns = columns
@@ -179,29 +188,30 @@ class _Packing:
             yield _one_cell("frame", packed.getvalue())
 
 
-class _LearningRows:
-    """A partition -> its model, as one row of bytes."""
+class _LearnRows:
+    """Map the rows of a partition to its model, as one row of bytes."""
 
     def __init__(self, sent: Any) -> None:
         self.sent = sent
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        task: Learning = self.sent.value
+        task: Learner = self.sent.value
         outcome = outcome_of(lambda: task(_batches(batches, task.columns)))
         yield _one_cell("model", pickle.dumps(outcome, protocol=5))
 
 
-class _AnsweringRows:
-    """A partition -> its answers."""
+class _PredictRows:
+    """Map the rows of a partition to predictions."""
 
     def __init__(self, sent: Any, schema: Any) -> None:
         self.sent = sent
         self.schema = schema
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        task: Answering = self.sent.value
+        task: Predictor = self.sent.value
         for frame in _batches(batches, task.columns):
-            yield from _arrow_of(task(frame), _plain(task.schema)).cast(self.schema).to_batches()
+            arrow = _arrow_of(task(frame), _spark_schema(task.schema))
+            yield from arrow.cast(self.schema).to_batches()
 
 
 def _unpickled(row: Any) -> Outcome:
@@ -215,16 +225,16 @@ def _one_cell(name: str, cell: bytes) -> Any:
 
 
 def _batches(batches: Iterable[Any], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Spark's batches, of some thousand rows, in larger ones."""
+    """Yield the batches of Spark, of some thousand rows, as larger ones."""
     arrow = optional("pyarrow", "spark", "a Spark DataFrame")
-    gathered: list[Any] = []
+    waiting: list[Any] = []
     for batch in batches:
-        gathered.append(batch)
-        if sum(own.num_rows for own in gathered) >= BATCH:
-            yield _polars_of(arrow.Table.from_batches(gathered), columns)
-            gathered = []
-    if any(own.num_rows for own in gathered):
-        yield _polars_of(arrow.Table.from_batches(gathered), columns)
+        waiting.append(batch)
+        if sum(part.num_rows for part in waiting) >= BATCH_ROWS:
+            yield _polars_of(arrow.Table.from_batches(waiting), columns)
+            waiting = []
+    if any(part.num_rows for part in waiting):
+        yield _polars_of(arrow.Table.from_batches(waiting), columns)
 
 
 def _polars_of(table: Any, columns: Sequence[str]) -> pl.DataFrame:
@@ -233,24 +243,24 @@ def _polars_of(table: Any, columns: Sequence[str]) -> pl.DataFrame:
     return frame
 
 
-def _plain(schema: pl.Schema) -> pl.Schema:
-    """The schema in types that Spark has."""
-    return pl.Schema({name: _plain_type(dtype) for name, dtype in schema.items()})
+def _spark_schema(schema: pl.Schema) -> pl.Schema:
+    """Return the schema in types that Spark has."""
+    return pl.Schema({name: _spark_type(dtype) for name, dtype in schema.items()})
 
 
-def _plain_type(dtype: Any) -> Any:
+def _spark_type(dtype: Any) -> Any:
     if isinstance(dtype, pl.List):
-        return pl.List(_plain_type(dtype.inner))
+        return pl.List(_spark_type(dtype.inner))
     if isinstance(dtype, pl.Struct):
-        return pl.Struct({field.name: _plain_type(field.dtype) for field in dtype.fields})
-    return _PLAIN.get(dtype.base_type(), dtype)
+        return pl.Struct({field.name: _spark_type(field.dtype) for field in dtype.fields})
+    return _SPARK_TYPES.get(dtype.base_type(), dtype)
 
 
 def _schemas(schema: pl.Schema) -> tuple[Any, Any]:
-    """The schema in Spark's types, and in those of Arrow that Spark reads for them."""
+    """Return the schema in Spark's types, and in the types of Arrow that Spark reads for them."""
     types = optional("pyspark.sql.pandas.types", "spark", "a Spark DataFrame")
-    plain = _plain(schema)
-    spark = types.from_arrow_schema(_arrow_of(pl.DataFrame(schema=plain), plain).schema)
+    known = _spark_schema(schema)
+    spark = types.from_arrow_schema(_arrow_of(pl.DataFrame(schema=known), known).schema)
     return spark, types.to_arrow_schema(spark)
 
 
@@ -258,11 +268,8 @@ def _arrow_of(frame: pl.DataFrame, schema: pl.Schema) -> Any:
     return frame.cast(schema).to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
-# --- files that the executors of Spark read ---------------------------------------------------
-
-
-class SparkFiles(Files):
-    """Parquet files, read by the executors of a Spark cluster: no row goes through Java.
+class SparkFiles(ParquetFiles):
+    """Parquet files that the executors of a Spark cluster read: no row passes through Java.
 
     Parameters
     ----------
@@ -276,43 +283,44 @@ class SparkFiles(Files):
         super().__init__(paths, "spark")
         self._context = session.sparkContext
 
-    def learn(self, task: Learning) -> Model | None:
-        """The model of all files; the sums are made by the workers, too."""
-        shares = shared_out(self._pieces, 2 * self._context.defaultParallelism)
-        with broadcast(self._context, task) as sent, plain_errors():
-            spread = self._context.parallelize(shares, len(shares))
-            return sum_of(spread.map(_LearningPieces(sent)))
+    def learn(self, task: Learner) -> Model | None:
+        """Return a model of all files, added up by the workers."""
+        shares = shared_out(self._partitions, 2 * self._context.defaultParallelism)
+        with broadcast(self._context, task) as sent, worker_errors():
+            distributed = self._context.parallelize(shares, len(shares))
+            return sum_of(distributed.map(_LearnPartitions(sent)))
 
-    def answer(self, task: Answering, to: str | os.PathLike[str] | None = None) -> Any:
-        """The answers as Parquet files in a new folder, one a piece, written by the executors."""
-        if to is None:
-            raise ValueError("say where the answers go: to='a new folder'")
-        numbered = list(enumerate(self._pieces))
-        with new_folder(to) as folder, broadcast(self._context, task) as sent, plain_errors():
-            spread = self._context.parallelize(numbered, len(numbered))
-            for outcome in spread.map(_AnsweringPieces(sent, folder)).collect():
+    def answer(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
+        """Write the predictions to a new folder, one Parquet file for each partition."""
+        numbered = list(enumerate(self._partitions))
+        with (
+            new_folder(required_folder(to)) as folder,
+            broadcast(self._context, task) as sent,
+            worker_errors(),
+        ):
+            distributed = self._context.parallelize(numbered, len(numbered))
+            for outcome in distributed.map(_PredictPartition(sent, folder)).collect():
                 if isinstance(outcome, Exception):
                     raise outcome
         return to
 
 
-class _LearningPieces:
-    """Some pieces -> their model."""
+class _LearnPartitions:
+    """Map partitions to their model."""
 
     def __init__(self, sent: Any) -> None:
         self.sent = sent
 
-    def __call__(self, pieces: list[Piece]) -> Outcome:
-        task: Learning = self.sent.value
-        return outcome_of(lambda: task(frames_of(pieces, task.columns)))
+    def __call__(self, partitions: list[Partition]) -> Outcome:
+        return outcome_of(lambda: learn_partitions(partitions, self.sent.value))
 
 
-class _AnsweringPieces:
-    """A numbered piece -> a file of its answers."""
+class _PredictPartition:
+    """Write the predictions for a numbered partition."""
 
     def __init__(self, sent: Any, folder: str) -> None:
         self.sent = sent
         self.folder = folder
 
-    def __call__(self, numbered: tuple[int, Piece]) -> Outcome:
-        return outcome_of(lambda: answered_piece(*numbered, self.sent.value, self.folder))
+    def __call__(self, numbered: tuple[int, Partition]) -> Outcome:
+        return outcome_of(lambda: predict_partition(*numbered, self.sent.value, self.folder))

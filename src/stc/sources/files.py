@@ -1,0 +1,328 @@
+"""Files and polars lazy frames, read in batches."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import polars as pl
+
+from stc._core.model import Model
+from stc._input.values import canonical
+from stc._utils.file_formats import (
+    INFERRED_ROWS,
+    FileFormat,
+    format_of,
+    is_compressed,
+    write_frames,
+)
+from stc._utils.progress import Progress
+from stc._utils.threads import ahead
+from stc.exceptions import DataError, ParameterError, SourceFileError, StcError
+from stc.sources.faults import find_fault, read_error
+from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns
+
+# A number with a leading zero, such as a postal code, is text.
+_CODE = r"^\s*[+-]?0\d"
+# Bytes from which the number of lines of a file is estimated, and that are copied at a time.
+_SAMPLE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Files or a lazy frame, read in batches.
+
+    Attributes
+    ----------
+    lazy
+        All rows.
+    typed
+        Types of the text columns of a CSV that hold numbers or booleans.
+    parts
+        A lazy frame for each file, if slices of rows can be read directly.
+    paths
+        The files, as the user names them; none for a lazy frame.
+    unpacked
+        Temporary files with the content of compressed ones, deleted with the source.
+    format
+        The format of the files; None for a lazy frame.
+    separator
+        Separator of the cells of a CSV.
+    """
+
+    lazy: pl.LazyFrame
+    typed: Mapping[str, pl.DataType] = field(default_factory=dict)
+    parts: tuple[pl.LazyFrame, ...] = ()
+    paths: tuple[str, ...] = ()
+    unpacked: tuple[Any, ...] = ()
+    format: FileFormat | None = None
+    separator: str | None = None
+    arrays: ClassVar[bool] = True
+
+    @cached_property
+    def schema(self) -> pl.Schema:
+        """All columns of the first file."""
+        path, lazy = self._files[0]
+        with self._errors(path):
+            return lazy.collect_schema()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return tuple(self.schema.names())
+
+    def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
+        """Return the first rows."""
+        frames: list[pl.DataFrame] = []
+        for path, lazy in self._files:
+            missing = rows - sum(frame.height for frame in frames)
+            if missing > 0:
+                with self._errors(path):
+                    lines = self._read(lazy, columns, path).head(missing)
+                    frames.append(lines.collect(engine="streaming").select(columns))
+        with self._errors():
+            head = self._parsed(pl.concat(frames, how="vertical_relaxed"))
+        # A quote that is never closed makes polars read no rows.
+        fault = None if head.height else self._text_fault()
+        if fault is not None:
+            raise fault
+        return head
+
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """Return the types of columns that are copied to the output unchanged."""
+        return pl.Schema({name: self.schema[name] for name in columns})
+
+    def frames(self, columns: Sequence[str], raw: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
+        """Yield all rows in batches; the columns in `raw` keep the text of the file."""
+        with Progress("reading") as progress, self._errors():
+            done = 0
+            for frame in ahead(self._batches(columns)):
+                if frame.height:
+                    yield self._parsed(frame, raw)
+                done += frame.height
+                if progress.due:
+                    progress.flow(done, "rows", self._expected_rows)
+
+    def learn(self, task: Learner) -> Model | None:
+        """Return a model of all rows."""
+        return task(self.frames(task.columns))
+
+    def answer(self, task: Predictor, to: Any) -> Any:
+        """Write the predictions to a file, in the format of its suffix, and return its path."""
+        return write_frames(map(task, self.frames(task.columns, task.carried)), task.schema, to)
+
+    @property
+    def _files(self) -> list[tuple[str | None, pl.LazyFrame]]:
+        """The lazy frames with all rows, each with its path if it reads a single file."""
+        if self.parts:
+            return list(zip(self.paths, self.parts, strict=True))
+        return [(self.paths[0] if len(self.paths) == 1 else None, self.lazy)]
+
+    @cached_property
+    def _expected_rows(self) -> int | None:
+        """Number of rows; an estimate if they are lines; None if unknown."""
+        if self.parts:
+            return int(sum(part.select(pl.len()).collect().item() for part in self.parts))
+        if not self.paths:
+            return None
+        paths = _readable(self.paths, self.unpacked)
+        with open(paths[0], "rb") as file:
+            start = file.read(_SAMPLE_BYTES)
+        return sum(map(os.path.getsize, paths)) * start.count(b"\n") // max(len(start), 1)
+
+    def _read(self, lazy: pl.LazyFrame, columns: Sequence[str], path: str | None) -> pl.LazyFrame:
+        """Return a lazy frame of these columns; of a CSV, of all columns.
+
+        polars does not notice that a line has too many cells if it reads only some columns, and
+        would confuse the cells.
+        """
+        if self.separator is not None:
+            return lazy
+        if self.parts:
+            check_columns(columns, lazy.collect_schema().names(), path)
+        return lazy.select(columns)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        if not self.parts:
+            lines = self._read(self.lazy, columns, None)
+            for frame in lines.collect_batches(chunk_size=BATCH_ROWS, lazy=True):
+                yield frame.select(columns)
+            return
+        # polars alone would decode many row groups in advance and keep them in memory.
+        waiting: list[pl.DataFrame] = []
+        rows = 0
+        for path, part in self._files:
+            with self._errors(path):
+                for frame in _slices(self._read(part, columns, path), BATCH_ROWS - rows):
+                    waiting, rows = [*waiting, frame], rows + frame.height
+                    if rows >= BATCH_ROWS:
+                        yield pl.concat(waiting, how="vertical_relaxed")
+                        waiting, rows = [], 0
+        if waiting:
+            yield pl.concat(waiting, how="vertical_relaxed")
+
+    def _parsed(self, frame: pl.DataFrame, raw: Sequence[str] = ()) -> pl.DataFrame:
+        """Return the frame with numbers and booleans instead of their text."""
+        parsed = [
+            _parse(frame[name], self.typed[name])
+            for name in frame.columns
+            if name in self.typed and name not in raw
+        ]
+        return frame.with_columns(parsed) if parsed else frame
+
+    def _inferred_types(self, path: str) -> dict[str, pl.DataType]:
+        """Return the types of the columns of a CSV whose first rows hold numbers or booleans.
+
+        The columns are read as text, so that a later row with something else is text, not an error.
+        """
+        assert self.format is not None
+        sample = self.format.scan(
+            [path], separator=self.separator, infer_schema_length=INFERRED_ROWS
+        )
+        typed = {
+            name: dtype
+            for name, dtype in sample.collect_schema().items()
+            if dtype.is_numeric() or dtype == pl.Boolean
+        }
+        texts = self.lazy.select(list(typed)).head(INFERRED_ROWS).collect()
+        codes = [column.name for column in texts if column.str.contains(_CODE).any()]
+        return {name: dtype for name, dtype in typed.items() if name not in codes}
+
+    @contextmanager
+    def _errors(self, path: str | None = None) -> Iterator[None]:
+        """Raise errors of polars as errors of stc that name the file and, if known, the row."""
+        if path is None and len(self.paths) == 1:
+            path = self.paths[0]
+        try:
+            yield
+        except StcError:
+            raise
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            title = "a lazy frame" if self.format is None else self.format.title
+            raise self._text_fault() or read_error(error, title, path) from error
+
+    def _text_fault(self) -> DataError | None:
+        """Return an error about the first malformed row, if rows are lines."""
+        if self.format is None or not self.format.lines or any(map(os.path.isdir, self.paths)):
+            return None
+        return find_fault(self.paths, self.separator)
+
+
+def _slices(lazy: pl.LazyFrame, first: int) -> Iterator[pl.DataFrame]:
+    """Yield slices of at most a batch; the first has `first` rows."""
+    size = lazy.select(pl.len()).collect().item()
+    start, rows = 0, first
+    while start < size:
+        yield lazy.slice(start, rows).collect()
+        start, rows = start + rows, BATCH_ROWS
+
+
+def matching_files(path: str | os.PathLike[str]) -> list[str]:
+    """Return the files that a path or a glob names."""
+    name = os.fspath(path)
+    if os.path.exists(name) or not glob.has_magic(name):
+        return [name]
+    paths = sorted(glob.glob(name, recursive=True))
+    if not paths:
+        raise SourceFileError("no file matches the pattern", path=name)
+    return paths
+
+
+def scan_files(path: str | os.PathLike[str], separator: str | None = None) -> FileSource:
+    """Return a source of the files that a path or a glob names.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A path or a glob; all files have one format.
+    separator : str, default=None
+        Separator of the cells of a CSV; None for that of the format.
+    """
+    paths = matching_files(path)
+    file_format = format_of(paths[0])
+    file_format.check_separator(separator)
+    for name in paths:
+        _check_readable(name)
+        if format_of(name) != file_format:
+            raise ParameterError(
+                f"the format differs from that of {paths[0]}", path=name, hint="use one format"
+            )
+    unpacked = tuple(_unpacked(name) for name in paths if is_compressed(name))
+    readable = _readable(paths, unpacked)
+    known: dict[str, Any] = {"paths": tuple(paths), "unpacked": unpacked, "format": file_format}
+    if file_format.separator is None:
+        parts = () if file_format.lines else tuple(file_format.scan([name]) for name in readable)
+        return FileSource(file_format.scan(readable), parts=parts, **known)
+    known["separator"] = separator or file_format.separator
+    lazy = file_format.scan(readable, separator=known["separator"], infer_schema=False)
+    source = FileSource(lazy, **known)
+    with source._errors():
+        return replace(source, typed=source._inferred_types(readable[0]))
+
+
+def _check_readable(path: str) -> None:
+    if not os.path.exists(path):
+        hint = "read remote files with stc.source(polars.scan_parquet(...))"
+        raise SourceFileError(
+            "there is no such file", path=path, hint=hint if "://" in path else None
+        )
+    if not os.access(path, os.R_OK):
+        raise SourceFileError("there is no permission to read the file", path=path)
+
+
+def _readable(paths: Sequence[str], unpacked: Iterable[Any]) -> list[str]:
+    """Return the paths with the decompressed files in the place of compressed ones."""
+    decompressed = iter(unpacked)
+    return [next(decompressed).name if is_compressed(path) else path for path in paths]
+
+
+def _unpacked(path: str) -> Any:
+    """Return a temporary file with the content of a gzip file, which might not fit in memory."""
+    suffix = format_of(path).suffixes[0]
+    file = tempfile.NamedTemporaryFile(prefix="stc-", suffix=suffix)  # noqa: SIM115
+    try:
+        with gzip.open(path) as packed:
+            shutil.copyfileobj(packed, file, _SAMPLE_BYTES)
+    except BaseException as error:
+        file.close()
+        if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
+            raise DataError(f"the file is not complete gzip data: {error}", path=path) from error
+        raise
+    file.flush()
+    return file
+
+
+def _parse(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Return the numbers or booleans in a column of text; text, if some cells hold neither."""
+    candidates = [pl.Boolean()] if dtype == pl.Boolean else [dtype, pl.Float64()]
+    for candidate in candidates:
+        parsed = _cast(texts, candidate)
+        if parsed.null_count() == texts.null_count():
+            return parsed
+    categories = {text: _category(text, candidates) for text in texts.unique().drop_nulls()}
+    return texts.replace_strict(categories, return_dtype=pl.String, default=None)
+
+
+def _cast(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
+    if dtype == pl.Boolean:
+        words = {"true": True, "false": False}
+        return texts.replace_strict(words, default=None, return_dtype=pl.Boolean)
+    return texts.cast(dtype, strict=False)
+
+
+def _category(text: str, candidates: Iterable[pl.DataType]) -> str | None:
+    """Return the category of a text among numbers or booleans."""
+    for candidate in candidates:
+        parsed = _cast(pl.Series([text]), candidate)[0]
+        if parsed is not None:
+            return canonical(parsed)
+    return text

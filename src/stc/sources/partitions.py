@@ -1,0 +1,211 @@
+"""Parquet files that the workers of a cluster read and write themselves, in partitions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import polars as pl
+
+from stc._core.model import Model
+from stc._utils.optional import optional
+from stc._utils.threads import threaded
+from stc.exceptions import ParameterError, StcError
+from stc.sources.faults import read_error
+from stc.sources.files import matching_files
+from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+class Partition(NamedTuple):
+    """Consecutive rows of a Parquet file: whole row groups, at least one."""
+
+    path: str
+    offset: int
+    rows: int
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield these rows in batches."""
+        with _errors(self.path):
+            # The name of the file is not a pattern, whatever brackets it contains.
+            lazy = pl.scan_parquet(self.path, glob=False)
+            check_columns(columns, lazy.collect_schema().names(), self.path)
+            end = self.offset + self.rows
+            for start in range(self.offset, end, BATCH_ROWS):
+                rows = min(BATCH_ROWS, end - start)
+                yield lazy.select(columns).slice(start, rows).collect()
+
+
+@contextmanager
+def _errors(path: str) -> Iterator[None]:
+    """Raise errors of polars and pyarrow as errors of stc that name the file."""
+    try:
+        yield
+    except StcError:
+        raise
+    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        # Errors of pyarrow are ValueErrors or OSErrors.
+        raise read_error(error, "Parquet", path) from error
+
+
+def parquet_paths(paths: Paths) -> list[str]:
+    """Return the absolute paths of the files that a path, a glob or a list of paths names."""
+    if isinstance(paths, str | os.PathLike):
+        found = matching_files(paths)
+    else:
+        found = [os.fspath(path) for path in paths]
+    for path in found:
+        if not path.lower().endswith(".parquet"):
+            raise ParameterError("a cluster reads only files that end with .parquet", path=path)
+    return [absolute(path) for path in found]
+
+
+def partitions_of(paths: Paths, extra: str) -> list[Partition]:
+    """Return the partitions of Parquet files: consecutive row groups of about a batch."""
+    parquet = optional("pyarrow.parquet", extra, "reading the row groups of a Parquet file")
+
+    def partitions(path: str) -> list[Partition]:
+        with _errors(path):
+            metadata = parquet.read_metadata(path)
+        sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+        found: list[Partition] = []
+        for rows in sizes or [0]:  # a file without rows has predictions without rows
+            if found and found[-1].rows + rows <= BATCH_ROWS:
+                found[-1] = found[-1]._replace(rows=found[-1].rows + rows)
+            else:
+                offset = found[-1].offset + found[-1].rows if found else 0
+                found.append(Partition(path, offset, rows))
+        return found
+
+    return list(chain.from_iterable(threaded(partitions, parquet_paths(paths))))
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """Return a path that is valid in processes with another working directory."""
+    path = os.fspath(path)
+    return path if "://" in path else os.path.abspath(path)
+
+
+def shared_out(partitions: Sequence[Partition], shares: int) -> list[list[Partition]]:
+    """Split the partitions, in order, into non-empty lists with about as many rows each."""
+    after = np.cumsum([partition.rows for partition in partitions])
+    middle = after - np.array([partition.rows for partition in partitions]) / 2
+    share = (middle * shares / max(int(after[-1]), 1)).astype(int)
+    lists: dict[int, list[Partition]] = {}
+    for partition, number in zip(partitions, share.tolist(), strict=True):
+        lists.setdefault(number, []).append(partition)
+    return list(lists.values())
+
+
+def read_partitions(
+    partitions: Iterable[Partition], columns: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Yield all rows of some partitions in batches."""
+    for partition in partitions:
+        yield from partition.frames(columns)
+
+
+def learn_partitions(partitions: Iterable[Partition], task: Learner) -> Model | None:
+    """Return a model of some partitions."""
+    return task(read_partitions(partitions, task.columns))
+
+
+def predict_partition(number: int, partition: Partition, task: Predictor, folder: str) -> None:
+    """Write the predictions for a partition."""
+    write_part(map(task, partition.frames(task.columns)), task.schema, folder, number)
+
+
+def write_part(frames: Iterable[pl.DataFrame], schema: pl.Schema, folder: str, number: int) -> None:
+    """Write a part of the predictions atomically: two workers may be given the same partition."""
+    name = f"part-{number:05}.parquet"
+    temporary = Path(folder, f".{name}.{uuid4().hex}")
+    try:
+        pl.concat([pl.DataFrame(schema=schema), *frames]).write_parquet(temporary)
+        temporary.replace(Path(folder, name))
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(to: str | os.PathLike[str]) -> Iterator[str]:
+    """Return a temporary folder that gets its name on success and is deleted on failure."""
+    target = Path(absolute(to))
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise FileExistsError(f"{os.fspath(to)!r} already exists; name a new folder")
+    temporary = target.with_name(f".{target.name}.{uuid4().hex}")
+    temporary.mkdir(parents=True)
+    try:
+        yield str(temporary)
+        if target.exists():
+            target.rmdir()
+        temporary.rename(target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def merged(models: Iterable[Model | None]) -> Model | None:
+    """Return the sum of models; None stands for a model of no rows."""
+    known = [model for model in models if model is not None]
+    return reduce(Model.merged, known) if known else None
+
+
+class ParquetFiles:
+    """Parquet files on a disk that this process shares with the workers of a cluster.
+
+    Parameters
+    ----------
+    paths : path, glob, or sequence of paths
+        The files.
+    extra : str
+        The optional dependencies that the cluster needs.
+    """
+
+    arrays = False
+
+    def __init__(self, paths: Paths, extra: str) -> None:
+        self._partitions = partitions_of(paths, extra)
+
+    @property
+    def _first(self) -> pl.LazyFrame:
+        return pl.scan_parquet(self._partitions[0].path, glob=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of the first file."""
+        return tuple(self._first.collect_schema().names())
+
+    def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
+        """Return the first rows."""
+        frames = [self._first.select(columns).head(0).collect()]
+        for partition in self._partitions:
+            missing = rows - sum(frame.height for frame in frames)
+            if missing <= 0:
+                break
+            frames += partition._replace(rows=min(partition.rows, missing)).frames(columns)
+        filled = [frame for frame in frames if frame.height]
+        return pl.concat(filled, how="vertical_relaxed") if filled else frames[0]
+
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """Return the types of columns that are copied to the output unchanged."""
+        return self.head(columns, 0).schema
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield all rows in batches, read by this process."""
+        return read_partitions(self._partitions, columns)
+
+
+def required_folder(to: Any) -> Any:
+    """Return `to`; raise an error if the caller did not say where predictions go."""
+    if to is None:
+        raise ParameterError("to=None: workers write predictions", hint="use to='a new folder'")
+    return to
