@@ -1,17 +1,19 @@
-"""Counting in a database: one group-by for each column, so that only counts leave it.
+"""Counting in DuckDB: one group-by for each column, so that only counts leave the database.
 
 It is for tables with one value in a cell and corpora of single dimensions. Values and classes
-are returned as stored; encoding them and all formulas are left to the kernel.
+are returned as stored; encoding them and all formulas are left to the kernel. The group-bys use
+DuckDB's relational API: those of narwhals are as fast, but fail for a column named `a.b`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import polars as pl
+
+from stc._utils.optional import optional
 
 # Columns of a group-by. Data with columns of these names is not counted in the database.
 COUNT, MASS = "stc_count", "stc_mass"
@@ -53,35 +55,32 @@ class GroupedCounts(NamedTuple):
 
 def group_counts(relation: Any, plan: GroupPlan) -> GroupedCounts | None:
     """Count the rows of a DuckDB relation; None if some row has no class or a bad weight."""
-    table = nw.from_native(relation)
-    incomplete = _incomplete_columns(table, plan)
+    incomplete = _incomplete_columns(relation, plan)
     if incomplete is None:
         return None
-    mass = nw.len()
+    table, mass = relation, _function("count")
     if plan.weight is not None:
-        weight = nw.col(plan.weight)
-        table = table.filter(weight > 0)
-        mass = weight.cast(nw.Float64()).sum()
+        table = relation.filter(_column(plan.weight) > 0)
+        mass = _function("sum", _column(plan.weight).cast("DOUBLE"))
     classes = _grouped(table, plan.targets, mass)
     columns = {}
     for number, attributes in enumerate(plan.dimensions):
         gaps = [] if plan.category else [name for name in attributes if name in incomplete]
-        mass = _mass_of_a_value(plan.weight, attributes, gaps)
+        mass = _mass_of_values(plan.weight, len(attributes) - len(gaps), gaps)
         for name in attributes:
-            rows = table.filter(~nw.col(name).is_null()) if name in gaps else table
+            rows = table.filter(_column(name).isnotnull()) if name in gaps else table
             columns[number, name] = _grouped(rows, (name, *plan.targets), mass)
     return GroupedCounts(classes, columns)
 
 
-def _incomplete_columns(table: Any, plan: GroupPlan) -> set[str] | None:
+def _incomplete_columns(relation: Any, plan: GroupPlan) -> set[str] | None:
     """Return the attributes with missing values; None if a class or a weight cannot be used."""
     required = {*plan.targets, *([] if plan.weight is None else [plan.weight])}
     names = [*required, *{name for group in plan.dimensions for name in group}]
-    asked = [nw.col(name).count().alias(f"n{k}") for k, name in enumerate(names)]
+    asked = [_function("count"), *(_function("count", _column(name)) for name in names)]
     if plan.weight is not None:
-        weight = nw.col(plan.weight)
-        asked += [weight.min().alias("least"), weight.max().alias("most")]
-    rows, *found = _collected(table.select(nw.len().alias("rows"), *asked)).row(0)
+        asked += [_function(bound, _column(plan.weight)) for bound in ("min", "max")]
+    ((rows, *found),) = relation.aggregate(asked).fetchall()
     incomplete = {name for name, count in zip(names, found, strict=False) if count < rows}
     if incomplete & required:
         return None
@@ -91,28 +90,43 @@ def _incomplete_columns(table: Any, plan: GroupPlan) -> set[str] | None:
     return incomplete
 
 
-def _mass_of_a_value(weight: str | None, attributes: Iterable[str], gaps: list[str]) -> Any:
+def _mass_of_values(weight: str | None, complete: int, gaps: Sequence[str]) -> Any:
     """Return what a group adds to the corpus: each item's weight divided by its number of values.
 
-    An item has one value of each attribute, but those with gaps only where they are not missing.
+    An item has a value of every complete attribute, and of those with gaps where none is missing.
     """
-    complete = float(len([name for name in attributes if name not in gaps]))
-    if not gaps and weight is None:
-        return nw.len() / complete
-    one = nw.lit(1.0) if weight is None else nw.col(weight).cast(nw.Float64())
-    present = ((~nw.col(name).is_null()).cast(nw.Float64()) for name in gaps)
-    return (one / sum(present, nw.lit(complete))).sum()
+    values = _constant(float(complete))
+    if weight is None and not gaps:
+        return _function("count") / values
+    for name in gaps:
+        values += _column(name).isnotnull().cast("DOUBLE")
+    one = _constant(1.0) if weight is None else _column(weight).cast("DOUBLE")
+    return _function("sum", one / values)
 
 
-def _grouped(table: Any, keys: Iterable[str], mass: Any) -> pl.DataFrame:
-    groups = table.group_by(*keys).agg(nw.len().alias(COUNT), mass.alias(MASS))
-    return _collected(groups)
-
-
-def _collected(table: Any) -> pl.DataFrame:
-    frame = pl.from_arrow(table.to_native().to_arrow_table())
+def _grouped(table: Any, keys: Sequence[str], mass: Any) -> pl.DataFrame:
+    """Return count and mass of each combination of values of the keys."""
+    aggregates = [_function("count").alias(COUNT), mass.alias(MASS)]
+    # The keys are grouped by as text, in which names are quoted.
+    grouped = ", ".join('"' + key.replace('"', '""') + '"' for key in keys)
+    found = table.aggregate([*map(_column, keys), *aggregates], grouped).to_arrow_table()
+    frame = pl.from_arrow(found)
     assert isinstance(frame, pl.DataFrame)
     return frame
+
+
+def _column(name: str) -> Any:
+    return optional("duckdb", "duckdb", "a DuckDB relation").ColumnExpression(name)
+
+
+def _constant(value: float) -> Any:
+    duckdb = optional("duckdb", "duckdb", "a DuckDB relation")
+    return duckdb.ConstantExpression(value).cast("DOUBLE")
+
+
+def _function(name: str, *arguments: Any) -> Any:
+    duckdb = optional("duckdb", "duckdb", "a DuckDB relation")
+    return duckdb.FunctionExpression(name, *arguments)
 
 
 # Former names, until all packages use the new ones.

@@ -37,7 +37,7 @@ Outcome = Model | ValueError | TypeError | StcError | None
 
 # The last line of the traceback of a worker that Spark shows: the class of an error, its message.
 _WORKER_ERROR = re.compile(r"^(?:\w+\.)*(\w+Error): (.+)$", re.MULTILINE)
-_BUILTIN_ERRORS = {"ValueError": ValueError, "TypeError": TypeError}
+_BUILTIN_ERRORS: dict[str, type[Exception]] = {"ValueError": ValueError, "TypeError": TypeError}
 
 # polars types that Spark lacks, and what is used instead.
 _SPARK_TYPES: dict[Any, Any] = {
@@ -94,18 +94,26 @@ def worker_errors() -> Iterator[None]:
     try:
         yield
     except (errors.PySparkException, protocol.Py4JJavaError) as error:
-        for name, message in reversed(_WORKER_ERROR.findall(str(error))):
-            kind = _BUILTIN_ERRORS.get(name) or getattr(exceptions, name, None)
-            if kind is not None:
-                # The text of a worker's error already contains its fields.
-                found: Exception = kind.__new__(kind, message)
-                Exception.__init__(found, message)
-                break
-        else:
+        found = _worker_error(str(error))
+        if found is None:
             raise
-    else:
-        return
-    raise found
+        raise found from None
+
+
+def _worker_error(trace: str) -> Exception | None:
+    """Return the error about data at the end of the traceback of a worker, if there is one.
+
+    Its message contains the fields, which are lost on the way through Java.
+    """
+    for name, message in reversed(_WORKER_ERROR.findall(trace)):
+        kind = getattr(exceptions, name, None)
+        if kind is not None:
+            error: StcError = kind.__new__(kind, message)
+            StcError.__init__(error, message)
+            return error
+        if name in _BUILTIN_ERRORS:
+            return _BUILTIN_ERRORS[name](message)
+    return None
 
 
 class SparkSource:
