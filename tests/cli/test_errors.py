@@ -115,9 +115,9 @@ def test_the_line_after_a_cell_of_several_lines(fails):
 
 
 def test_the_line_in_the_second_of_several_files_and_batches(fails, monkeypatch):
-    from stc.sources import scan
+    from stc.sources import files
 
-    monkeypatch.setattr(scan, "BATCH", 4)
+    monkeypatch.setattr(files, "BATCH_ROWS", 4)
     Path("p1.csv").write_text("a,class\n" + "1,x\n" * 7)
     Path("p2.csv").write_text("a,class\n" + "1,x\n" * 5 + "2,\n")
     assert fails(4, "fit", "p*.csv", *FIT).startswith("p2.csv: line 7, column 'class': no label")
@@ -396,11 +396,11 @@ def test_weights_that_are_none(fails, weight):
 
 
 def test_a_weight_in_a_later_batch(fails, monkeypatch):
-    from stc.sources import scan
+    from stc.sources import files
 
     Path("d.csv").write_text("a,w,class\n1,1,x\n3,2,y\n")
     assert main(["fit", "d.csv", *FIT, "--weight", "w", "-q"]) == 0
-    monkeypatch.setattr(scan, "BATCH", 4)
+    monkeypatch.setattr(files, "BATCH_ROWS", 4)
     Path("e.csv").write_text("a,w,class\n" + "1,1,x\n" * 9 + "1,-1,x\n")
     line = fails(4, "evaluate", "m.stc.parquet", "e.csv")
     assert line.startswith("e.csv: line 11, column 'w': a weight must be finite")

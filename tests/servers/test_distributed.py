@@ -16,9 +16,10 @@ from polars.testing import assert_frame_equal
 from stc import SparseTensorClassifier
 from stc._core.model import Model
 from stc._core.tables import corpus_table
+from stc.exceptions import DataError, SourceFileError
 from stc.sources.dask import DaskFiles, DaskSource
-from stc.sources.pieces import Piece, shared_out
-from stc.sources.protocol import BATCH
+from stc.sources.partitions import Partition, shared_out
+from stc.sources.protocol import BATCH_ROWS
 from stc.sources.spark import SparkFiles, SparkSource, sum_of
 
 pytestmark = [
@@ -42,7 +43,7 @@ class Learn:
         model = SparseTensorClassifier(**self.parameters)
         for frame in frames:
             assert frame.columns == list(self.columns)
-            assert 0 < frame.height <= BATCH
+            assert 0 < frame.height <= BATCH_ROWS
             model.partial_fit(frame.drop("class"), frame["class"])
         return model.fitted_.model if hasattr(model, "fitted_") else None
 
@@ -252,7 +253,7 @@ def test_names_head_and_frames(make: Make, data: pl.DataFrame) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_column_that_is_not_there(make: Make, data: pl.DataFrame) -> None:
     source = make(data.head(9).select("id", "text"))
-    with pytest.raises(ValueError, match=r"has no column 'texts'; it has id, text$"):
+    with pytest.raises(ValueError, match=r"has no column 'texts'; it has 'id', 'text'$"):
         source.learn(Learn(["texts"]))
 
 
@@ -273,6 +274,27 @@ def test_an_error_arrives_as_it_was(make: Make) -> None:
     with pytest.raises(ValueError, match="a weight must be finite") as far_away:
         make(good, broken(), good).learn(task)
     assert str(far_away.value) == str(in_memory.value)
+
+
+class Refusing(Answer):
+    """A task that refuses all data, whether it is to learn or to predict."""
+
+    carried = ()
+
+    def __call__(self, frames: Any) -> Any:
+        list(frames)
+        raise DataError("not a number", column="words", item=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_of_a_worker_has_its_class_and_its_fields(make: Make, tmp_path: Path) -> None:
+    task = Refusing(None, broken().columns)
+    source = make(broken(), broken())
+    with pytest.raises(DataError, match=r"^column 'words', item 1: not a number$") as learning:
+        source.learn(task)
+    assert (learning.value.column, learning.value.item) == ("words", 1)
+    with pytest.raises(DataError, match=r"^column 'words', item 1: not a number$"):
+        source.answer(task, tmp_path / "answers")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -315,7 +337,7 @@ def test_a_folder_that_is_there(
     source, task = make(data.head(50)), Answer(fitted, data.columns)
     (tmp_path / "answers").mkdir()
     source.answer(task, tmp_path / "answers")  # an empty one is as good as none
-    with pytest.raises(FileExistsError, match="is there already: name a new folder"):
+    with pytest.raises(FileExistsError, match="already exists; name a new folder"):
         source.answer(task, tmp_path / "answers")
     assert read_back(tmp_path / "answers").height == 50
 
@@ -396,7 +418,10 @@ def test_dask_cells_of_pandas(dask_client: Any) -> None:
 
 @pytest.mark.parametrize(
     ("names", "error", "message"),
-    [([0, 1], TypeError, "rename"), (["a", "a"], ValueError, "'a' occurs more than once")],
+    [
+        ([0, 1], TypeError, "rename"),
+        (["a", "a"], ValueError, "column 'a': the name of the column occurs more than once"),
+    ],
 )
 def test_dask_names_of_columns(names: list[Any], error: Any, message: str) -> None:
     import dask.dataframe as dd
@@ -477,7 +502,7 @@ class Sundry:
 def test_large_files_are_split(
     make: Make, kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    rows = 2 * BATCH + 10
+    rows = 2 * BATCH_ROWS + 10
     data = pl.DataFrame({"id": range(rows), "x": [0, 1] * (rows // 2)})
     data = data.with_columns(pl.col("x").replace_strict({0: "up", 1: "down"}).alias("class"))
     source = make(data)  # of many row groups
@@ -507,18 +532,25 @@ def test_files_by_name(
         model = files(paths, server).learn(task)
         assert_same_model(model, task([data.select(task.columns)]))
     assert files("1.parquet", server).head(["id"], 99)["id"].to_list() == list(range(20, 40))
-    with pytest.raises(FileNotFoundError, match="no file matches 'none"):
+    with pytest.raises(SourceFileError, match=r"^none\*.parquet: no file matches the pattern"):
         files("none*.parquet", server)
-    with pytest.raises(ValueError, match=r"'items.csv': a cluster reads files that end with"):
+    with pytest.raises(SourceFileError, match="No such file") as absent:
+        files("none.parquet", server)
+    assert absent.value.path == str(tmp_path / "none.parquet")
+    with pytest.raises(ValueError, match=r"^items.csv: a cluster reads only files that end with"):
         files("items.csv", server)
-    with pytest.raises(ValueError, match="say where the answers go"):
+    (tmp_path / "broken.parquet").write_text("PAR1, and nothing else")
+    with pytest.raises(DataError, match="cannot be read as Parquet") as broken:
+        files("broken.parquet", server)
+    assert broken.value.path == str(tmp_path / "broken.parquet")
+    with pytest.raises(ValueError, match="use to='a new folder'"):
         files("0.parquet", server).answer(task, None)
 
 
 @pytest.mark.parametrize("shares", [1, 2, 3, 7, 100])
 def test_all_pieces_are_shared_out_in_order(shares: int) -> None:
     rows = [0, 5, 5, 90, 0, 3, 3, 3, 1]
-    pieces = [Piece("file", sum(rows[:k]), own) for k, own in enumerate(rows)]
+    pieces = [Partition("file", sum(rows[:k]), own) for k, own in enumerate(rows)]
     lists = shared_out(pieces, shares)
     assert [piece for own in lists for piece in own] == pieces
     assert all(lists)

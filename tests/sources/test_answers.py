@@ -27,7 +27,7 @@ def test_answers_for_a_frame_in_memory_are_written(tmp_path: Path, kind: str) ->
 def test_a_file_is_replaced_by_its_answers_only_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stc.sources.scan.BATCH", 2)
+    monkeypatch.setattr("stc.sources.files.BATCH_ROWS", 2)
     path = tmp_path / "d.parquet"
     FRAME.drop("w").write_parquet(path)
     model = plain()

@@ -12,6 +12,7 @@ import pytest
 
 import stc
 from stc import SparseTensorClassifier
+from stc.exceptions import DataError, ParameterError, SourceFileError
 from support.conformance import corpus
 from support.edge_cases import FRAME, IN_MEMORY, ITEMS, plain
 
@@ -64,8 +65,9 @@ def test_a_line_with_too_many_cells_is_never_learnt(ignored, tmp_path):
     path = tmp_path / "ragged.csv"
     lines = ["id,a,b,class", *(f"{k},1,2,x" for k in range(2000)), "2000,1,2,3,y", "2001,1,2,y"]
     path.write_text("\n".join(lines))
-    with pytest.raises(pl.exceptions.ComputeError, match="more fields"):
+    with pytest.raises(DataError, match="row 2000: the row has 5 cells, the header 4") as refused:
         SparseTensorClassifier().fit(stc.source(path, ignore=ignored), "class")
+    assert (refused.value.path, refused.value.row) == (str(path), 2000)
 
 
 def test_targets_and_a_weight_by_name_go_together(tmp_path: Path) -> None:
@@ -115,7 +117,7 @@ def test_another_separator(tmp_path: Path) -> None:
         ValueError, match=r"separator=';' is for \.csv and \.tsv, not for \.parquet"
     ):
         stc.source(tmp_path / "t.parquet", separator=";")
-    with pytest.raises(ValueError, match="separator=';;': give one sign"):
+    with pytest.raises(ValueError, match="separator=';;' is not a single character; use"):
         stc.source(tmp_path / "t.csv", separator=";;")
     for other in (data, pl.LazyFrame({"a": [1]})):
         with pytest.raises(ValueError, match="separator is for the path of a CSV"):
@@ -138,10 +140,12 @@ def test_files_of_a_glob_may_order_their_columns_differently(tmp_path: Path) -> 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "not there.parquet", f"{tmp_path}/no*.csv", "nothing.jsonl"):
-        with pytest.raises(FileNotFoundError, match="no file"):
+        with pytest.raises(SourceFileError, match=r"no such file|no file matches") as refused:
             SparseTensorClassifier().fit(path, "class")
-    with pytest.raises(ValueError, match="ends with"):
+        assert refused.value.path == str(path)
+    with pytest.raises(ParameterError, match=r"ends with .*; name its files, as in") as refused:
         SparseTensorClassifier().fit(tmp_path, "class")
+    assert refused.value.path == str(tmp_path)
     (tmp_path / "header.csv").write_text("a,b,class\n")
     with pytest.raises(ValueError, match="no rows"):
         SparseTensorClassifier().fit(tmp_path / "header.csv", "class")
@@ -150,7 +154,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stc.sources.scan.BATCH", 1500)
+    monkeypatch.setattr("stc.sources.files.BATCH_ROWS", 1500)
     labels = ["p"] * 3012 + [None] + ["p"] * 987
     pl.DataFrame({"a": ["x"] * 4000, "class": labels}).write_parquet(tmp_path / "d.parquet")
     with pytest.raises(ValueError, match=r"rows 3000 to 3999 of the data: .* item 12 "):

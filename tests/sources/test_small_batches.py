@@ -76,9 +76,9 @@ def _settings(items: list[str]) -> list[dict[str, Any]]:
 def test_small_batches_are_one_fit(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("scan", "duckdb"):
-        monkeypatch.setattr(f"stc.sources.{module}.BATCH", 7)
-    monkeypatch.setattr("stc.sources.duckdb.FEW", 5)
+    for module in ("files", "duckdb"):
+        monkeypatch.setattr(f"stc.sources.{module}.BATCH_ROWS", 7)
+    monkeypatch.setattr("stc.sources.duckdb.SAMPLE_ROWS", 5)
     frame, items = _many(seed)
     frame.write_parquet(tmp_path / "d.parquet")
     frame.write_ipc(tmp_path / "d.arrow")

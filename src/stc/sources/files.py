@@ -7,6 +7,7 @@ import gzip
 import os
 import shutil
 import tempfile
+import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -256,15 +257,22 @@ def scan_files(path: str | os.PathLike[str], separator: str | None = None) -> Fi
             raise ParameterError(
                 f"the format differs from that of {paths[0]}", path=name, hint="use one format"
             )
-    unpacked = tuple(_unpacked(name) for name in paths if is_compressed(name))
+    unpacked = tuple(_Decompressed(name) for name in paths if is_compressed(name))
+    return _scan(tuple(paths), unpacked, file_format, separator or file_format.separator)
+
+
+def _scan(
+    paths: tuple[str, ...],
+    unpacked: tuple[Any, ...],
+    file_format: FileFormat,
+    separator: str | None,
+) -> FileSource:
     readable = _readable(paths, unpacked)
-    known: dict[str, Any] = {"paths": tuple(paths), "unpacked": unpacked, "format": file_format}
-    if file_format.separator is None:
+    if separator is None:
         parts = () if file_format.lines else tuple(file_format.scan([name]) for name in readable)
-        return FileSource(file_format.scan(readable), parts=parts, **known)
-    known["separator"] = separator or file_format.separator
-    lazy = file_format.scan(readable, separator=known["separator"], infer_schema=False)
-    source = FileSource(lazy, **known)
+        return FileSource(file_format.scan(readable), {}, parts, paths, unpacked, file_format)
+    lazy = file_format.scan(readable, separator=separator, infer_schema=False)
+    source = FileSource(lazy, {}, (), paths, unpacked, file_format, separator)
     with source._errors():
         return replace(source, typed=source._inferred_types(readable[0]))
 
@@ -285,20 +293,24 @@ def _readable(paths: Sequence[str], unpacked: Iterable[Any]) -> list[str]:
     return [next(decompressed).name if is_compressed(path) else path for path in paths]
 
 
-def _unpacked(path: str) -> Any:
-    """Return a temporary file with the content of a gzip file, which might not fit in memory."""
-    suffix = format_of(path).suffixes[0]
-    file = tempfile.NamedTemporaryFile(prefix="stc-", suffix=suffix)  # noqa: SIM115
-    try:
-        with gzip.open(path) as packed:
-            shutil.copyfileobj(packed, file, _SAMPLE_BYTES)
-    except BaseException as error:
-        file.close()
-        if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
-            raise DataError(f"the file is not complete gzip data: {error}", path=path) from error
-        raise
-    file.flush()
-    return file
+class _Decompressed:
+    """A temporary file with the content of a gzip file, which might not fit in memory.
+
+    It is deleted by `close`, and else with this object.
+    """
+
+    def __init__(self, path: str) -> None:
+        handle, self.name = tempfile.mkstemp(prefix="stc-", suffix=format_of(path).suffixes[0])
+        self.close = weakref.finalize(self, os.unlink, self.name)
+        try:
+            with os.fdopen(handle, "wb") as file, gzip.open(path) as packed:
+                shutil.copyfileobj(packed, file, _SAMPLE_BYTES)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
+                message = f"the file is not complete gzip data: {error}"
+                raise DataError(message, path=path) from error
+            raise
 
 
 def _parse(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
