@@ -153,9 +153,10 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         plain().predict(tmp_path / "header.csv")
 
 
-def test_an_error_names_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_the_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stc.sources.files.BATCH_ROWS", 1500)
     labels = ["p"] * 3012 + [None] + ["p"] * 987
     pl.DataFrame({"a": ["x"] * 4000, "class": labels}).write_parquet(tmp_path / "d.parquet")
-    with pytest.raises(ValueError, match=r"rows 3000 to 3999 of the data: .* item 12 "):
+    with pytest.raises(DataError, match=r"row 3012: Input y contains NaN") as refused:
         SparseTensorClassifier().fit(tmp_path / "d.parquet", "class")
+    assert refused.value.row == 3012
