@@ -155,18 +155,18 @@ def _by_kind(categories: Any, numbers: Any) -> Any:
     )
 
 
-def plain(X: Any, **given: Any) -> Any:
+def plain(X: Any, **params: Any) -> Any:
     """Return our classifier with its default hyper-parameters."""
     from stc import SparseTensorClassifier
 
-    return SparseTensorClassifier(**given)
+    return SparseTensorClassifier(**params)
 
 
-def tuned(X: Any, **given: Any) -> Any:
+def tuned(X: Any, **params: Any) -> Any:
     """Return our classifier that chooses its hyper-parameters by cross-validation."""
     from stc import SparseTensorClassifierCV
 
-    return SparseTensorClassifierCV(**given)
+    return SparseTensorClassifierCV(**params)
 
 
 def table_models(threads: int) -> dict[str, Model]:
@@ -249,14 +249,14 @@ def measure(group: str, name: str, models: Mapping[str, Model]) -> dict[str, Sco
     task = data.load_task(name)
     views = {True: task.X, False: for_peers(task.X)}
     runs = {key: Runs(keep=True) for key in models}
-    found: dict[str, list[tuple[float, float | None]]] = {key: [] for key in models}
+    outcomes: dict[str, list[tuple[float, float | None]]] = {key: [] for key in models}
     for fold in task.folds:
         for key, model in models.items():
             X = views[model.ours]
             learn, test = (Part(rows_of(X, rows), task.y[rows]) for rows in fold)
-            found[key].append(judge(model.make, runs[key], learn, test))
+            outcomes[key].append(judge(model.make, runs[key], learn, test))
     scores = {}
-    for key, values in found.items():
+    for key, values in outcomes.items():
         accuracies = [accuracy for accuracy, _ in values]
         losses = [loss for _, loss in values if loss is not None]
         scores[key] = Score(group, name, key, accuracies, losses or None, runs[key].seconds)
@@ -291,11 +291,15 @@ def standings(scores: Sequence[Score], models: Mapping[str, Model]) -> list[Stan
     kinds.pop("", None)
     names = {kind: keys[0] if len(keys) == 1 else f"{kind}, better" for kind, keys in kinds.items()}
     ranked = {
-        names[kind]: [best(found[key] for key in keys) for found in of_set.values()]
+        names[kind]: [
+            best(scores_by_model[key] for key in keys) for scores_by_model in of_set.values()
+        ]
         for kind, keys in kinds.items()
     }
     places = ranks(ranked)
-    every = {key: [found[key] for found in of_set.values()] for key in models} | ranked
+    every = {
+        key: [scores_by_model[key] for scores_by_model in of_set.values()] for key in models
+    } | ranked
     return [standing(name, mine, places.get(name)) for name, mine in every.items()]
 
 
@@ -327,7 +331,7 @@ def number(value: float | None, digits: int = 4) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def table_of_standings(found: Sequence[Standing]) -> str:
+def table_of_standings(means: Sequence[Standing]) -> str:
     """Return the means as aligned text."""
     head = ["model", "sets", "accuracy", "rank", "log-loss", "seconds"]
     rows = [
@@ -339,29 +343,29 @@ def table_of_standings(found: Sequence[Standing]) -> str:
             number(one.log_loss),
             number(one.took, 1),
         ]
-        for one in found
+        for one in means
     ]
     return harness.layout(head, rows, numbers=range(1, 6))
 
 
-def report(scores: Sequence[Score], found: Sequence[Standing]) -> str:
+def report(scores: Sequence[Score], means: Sequence[Standing]) -> str:
     """Return all tables."""
     parts = {
         "accuracy": grid(scores, lambda score: number(score.accuracy)),
         "log-loss": grid(scores, lambda score: number(score.log_loss)),
         "seconds of fit + predict, all folds": grid(scores, lambda score: number(score.took, 2)),
-        "means; ranks of accuracy": table_of_standings(found),
+        "means; ranks of accuracy": table_of_standings(means),
     }
     return "\n".join(f"{title}\n\n{text}\n" for title, text in parts.items() if text)
 
 
-def write_part(file: Path, part: str, scores: Sequence[Score], found: Sequence[Standing]) -> None:
+def write_part(file: Path, part: str, scores: Sequence[Score], means: Sequence[Standing]) -> None:
     """Write one part, the tables or the texts, to a file; the other part stays as it is."""
     whole = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     whole[part] = {
         "environment": harness.environment(PACKAGES),
         "results": [asdict(score) | score.summary() for score in scores],
-        "standings": [asdict(one) for one in found],
+        "standings": [asdict(one) for one in means],
     }
     file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
@@ -381,12 +385,12 @@ def read_part(part: str) -> dict[str, dict[str, Score]]:
 
 def markdown(stored: Mapping[str, Mapping[str, Score]], models: Mapping[str, Model]) -> str:
     """Return the stored accuracies, means, ranks and seconds as a table for the README."""
-    scores = [found[key] for found in stored.values() for key in models if key in found]
+    scores = [by_model[key] for by_model in stored.values() for key in models if key in by_model]
     means = {one.model: one for one in standings([s for s in scores if _counts(s)], models)}
     rows = [
-        [name, *(_best_in_bold(found, key, list(models)) for key in models)]
-        for name, found in stored.items()
-        if _counts(next(iter(found.values())))
+        [name, *(_best_in_bold(by_model, key, list(models)) for key in models)]
+        for name, by_model in stored.items()
+        if _counts(next(iter(by_model.values())))
     ]
     rows += [
         ["**mean**", *(f"**{means[key].accuracy:.4f}**" for key in models)],
@@ -403,10 +407,10 @@ def _counts(score: Score) -> bool:
     return score.group != "given split"
 
 
-def _best_in_bold(found: Mapping[str, Score], key: str, keys: Sequence[str]) -> str:
-    highest = max(round(found[name].accuracy, 4) for name in keys if name in found)
-    shown = number(found[key].accuracy)
-    return f"**{shown}**" if round(found[key].accuracy, 4) == highest else shown
+def _best_in_bold(by_model: Mapping[str, Score], key: str, keys: Sequence[str]) -> str:
+    highest = max(round(by_model[name].accuracy, 4) for name in keys if name in by_model)
+    shown = number(by_model[key].accuracy)
+    return f"**{shown}**" if round(by_model[key].accuracy, 4) == highest else shown
 
 
 def parse() -> argparse.Namespace:
@@ -456,7 +460,7 @@ def run(arguments: argparse.Namespace) -> tuple[list[Score], list[Standing]]:
     stored = read_part(part) if arguments.cache else {}
     peers = [key for key, model in models.items() if not model.ours]
     scores: list[Score] = []
-    found: list[Standing] = []
+    means: list[Standing] = []
     for name in arguments.only:
         here = {key: score for key, score in stored.get(name, {}).items() if key in peers}
         group = "given split" if name in data.SPLIT_TABLES else part
@@ -464,10 +468,10 @@ def run(arguments: argparse.Namespace) -> tuple[list[Score], list[Standing]]:
         scores += [here[key] for key in models]
         shown = ", ".join(f"{key} {here[key].accuracy:.4f}" for key in models)
         harness.progress(f"{name}: {shown}")
-        found = standings([score for score in scores if score.group == part], models)
+        means = standings([score for score in scores if score.group == part], models)
         if arguments.json:
-            write_part(arguments.json, part, scores, found)
-    return scores, found
+            write_part(arguments.json, part, scores, means)
+    return scores, means
 
 
 def main() -> int:

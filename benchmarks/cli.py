@@ -37,8 +37,8 @@ import polars as pl
 table = pl.scan_csv(sys.argv[1], infer_schema=False).collect()
 columns = [name for name in table.columns if name != "{LABEL}"]
 counts = [table.lazy().group_by(name, "{LABEL}").len() for name in columns]
-found = pl.collect_all(counts)
-assert sum(count["len"].sum() for count in found) == len(columns) * {ROWS}
+tables = pl.collect_all(counts)
+assert sum(count["len"].sum() for count in tables) == len(columns) * {ROWS}
 """
 
 

@@ -130,8 +130,8 @@ def load_table(name: str) -> tuple[pl.DataFrame, Labels]:
     return frame.drop("class"), frame["class"].to_numpy()
 
 
-def _one_file(name: str, **given: Any) -> Table:
-    return Table(name, [f"{name}.csv.gz"], **given)
+def _one_file(name: str, **options: Any) -> Table:
+    return Table(name, [f"{name}.csv.gz"], **options)
 
 
 TABLES = {

@@ -58,25 +58,25 @@ def tokens_of(document: str) -> list[str]:
 # --- speed ---------------------------------------------------------------------------------------
 
 
-def all_documents(given: News, repeats: int) -> Result:
+def all_documents(task: News, repeats: int) -> Result:
     """All contributions to the predicted classes of all documents, against predicting them."""
     ours, theirs = Runs(), Runs()
     for _ in range(repeats):
-        theirs.run(lambda: given.model.predict_proba(given.documents))
-        ours.run(lambda: given.model.explain(given.documents).table)
-    work = f"explain {len(given.documents):,} documents"
+        theirs.run(lambda: task.model.predict_proba(task.documents))
+        ours.run(lambda: task.model.explain(task.documents).table)
+    work = f"explain {len(task.documents):,} documents"
     return Result(NEWS, work, "predict_proba", ours.seconds, theirs.seconds, bar=2.0)
 
 
-def one_document(given: News, repeats: int) -> list[Result]:
+def one_document(task: News, repeats: int) -> list[Result]:
     """One document, alone and in a batch, against LIME with its 5,000 samples."""
     alone, together, theirs = Runs(), Runs(), Runs()
-    given.model.explain(given.documents[:1]).to_dicts()  # computes the feature names once
+    task.model.explain(task.documents[:1]).to_dicts()  # computes the feature names once
     for number in range(repeats):
-        some = given.documents[number * CALLS : (number + 1) * CALLS]
-        theirs.run(lambda text=some[0]: by_lime(given.model, text))
-        alone.run(lambda texts=some: [given.model.explain([text]).table for text in texts])
-        together.run(lambda texts=some: given.model.explain(texts).table)
+        some = task.documents[number * CALLS : (number + 1) * CALLS]
+        theirs.run(lambda text=some[0]: by_lime(task.model, text))
+        alone.run(lambda texts=some: [task.model.explain([text]).table for text in texts])
+        together.run(lambda texts=some: task.model.explain(texts).table)
     return [
         Result(
             NEWS,
@@ -111,10 +111,10 @@ def by_lime(model: SparseTensorClassifier, document: str) -> Ranking:
 
     best = int(np.argmax(model.predict_proba([document])[0]))
     explainer = LimeTextExplainer(random_state=0, split_expression=tokens_of)
-    found = explainer.explain_instance(
+    explained = explainer.explain_instance(
         document, model.predict_proba, labels=[best], num_features=MOST_REMOVED
     )
-    return [word for word, _ in sorted(found.as_list(best), key=lambda pair: -pair[1])]
+    return [word for word, _ in sorted(explained.as_list(best), key=lambda pair: -pair[1])]
 
 
 def by_shap(model: SparseTensorClassifier, document: str) -> Ranking:
@@ -154,11 +154,11 @@ def curve(model: SparseTensorClassifier, document: str, ranking: Ranking) -> lis
     return probabilities[:, int(np.argmax(probabilities[0]))].tolist()
 
 
-def faithfulness(given: News, count: int, of_shap: int) -> list[Figure]:
+def faithfulness(task: News, count: int, of_shap: int) -> list[Figure]:
     """Return the area under each method's curve; lower is more faithful."""
     generator = np.random.default_rng(0)
-    chosen = generator.choice(len(given.documents), count, replace=False).tolist()
-    documents = [given.documents[k] for k in chosen]
+    chosen = generator.choice(len(task.documents), count, replace=False).tolist()
+    documents = [task.documents[k] for k in chosen]
     areas: dict[str, list[float]] = {name: [] for name in METHODS}
     seconds: dict[str, list[float]] = {name: [] for name in METHODS}
     for number, document in enumerate(documents):
@@ -166,9 +166,9 @@ def faithfulness(given: News, count: int, of_shap: int) -> list[Figure]:
             if name == "SHAP" and number >= of_shap:
                 continue
             start = time.perf_counter()
-            ranking = method(given.model, document)
+            ranking = method(task.model, document)
             seconds[name].append(time.perf_counter() - start)
-            areas[name].append(float(np.mean(curve(given.model, document, ranking))))
+            areas[name].append(float(np.mean(curve(task.model, document, ranking))))
         if (number + 1) % 10 == 0:
             shown = ", ".join(f"{name} {np.mean(values):.4f}" for name, values in areas.items())
             harness.progress(f"{number + 1} documents: {shown}")
@@ -212,13 +212,21 @@ def without(row: dict[str, Any], away: Sequence[Sequence[str]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(row, pl.String))
 
 
-def judged(model: SparseTensorClassifier, row: dict[str, Any], found: Any) -> tuple[bool, bool]:
+def judged(
+    model: SparseTensorClassifier, row: dict[str, Any], counterfactual: Any
+) -> tuple[bool, bool]:
     """Return whether a removal changes the class as stated, and whether no smaller one does."""
-    label = found.label
+    label = counterfactual.label
     present = [name for name, value in row.items() if value is not None]
-    names = [attribute for attribute, *_ in found.removal.values] if found.removal else present
+    names = (
+        [attribute for attribute, *_ in counterfactual.removal.values]
+        if counterfactual.removal
+        else present
+    )
     after = model.predict(without(row, [names]))[0]
-    verified = after == found.removal.label != label if found.removal else after == label
+    verified = (
+        after == counterfactual.removal.label != label if counterfactual.removal else after == label
+    )
     for size in range(1, min(len(names) - 1, BRUTE_FORCE) + 1):
         smaller = list(combinations(present, size))
         if (model.predict(without(row, smaller)) != label).any():
