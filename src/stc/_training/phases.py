@@ -282,18 +282,16 @@ class _PhaseSearch:
 def _log(choice: Choice, phases: Phases | None) -> None:
     """Log what was learnt, in one line."""
     sharpness = 1.0 if phases is None else phases.sharpness
+    validated = not np.isnan(choice.metrics.loss)
     if choice.penalty is None:
-        log.info("No phases improved the held-out loss; sharpness %.3g", sharpness)
+        result = "No phases improved the held-out loss" if validated else "Learnt no phases"
+        log.info("%s; sharpness %.3g", result, sharpness)
         return
-    learnt = choice.penalty, choice.steps, sharpness
-    if np.isnan(choice.metrics.loss):  # nothing was held out
-        log.info("Learnt phases: penalty %g, up to %d iterations, sharpness %.3g", *learnt)
-        return
-    log.info(
-        "Learnt phases: penalty %g, %d iterations, sharpness %.3g; held-out log-loss %.4f, "
-        "accuracy %.4f; without phases log-loss %.4f, accuracy %.4f",
-        *(*learnt, *choice.metrics, *choice.baseline),
-    )
+    text, values = "Learnt phases: penalty %g, up to %d iterations, sharpness %.3g", []
+    if validated:
+        text += "; held-out log-loss %.4f, accuracy %.4f; without phases %.4f and %.4f"
+        values = [*choice.metrics, *choice.baseline]
+    log.info(text, choice.penalty, choice.steps, sharpness, *values)
 
 
 @dataclass
