@@ -147,7 +147,7 @@ def _present_splits(
         parts = [everything[part] for part in pair]
         splits.append(Split(*(positions[part[present[part]]] for part in parts)))
     if not splits or not all(len(part) for split in splits for part in split):
-        raise ParameterError("cv gives no split, or a split without items to train or to test on")
+        raise ParameterError("cv: there must be a split, each with items to train and to test on")
     return splits
 
 
