@@ -2,12 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-servers lint types imports unit browser servers paper paper-quick bench bench-cli bench-sql bench-scale bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
+.PHONY: demo test test-all test-servers lint types imports unit browser servers paper paper-quick bench bench-cli bench-sql bench-scale bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
 
+# What a contributor runs before each commit: a few minutes, and no system packages.
 test: lint types imports unit
+
+# The same with the long tails: every variant, many kills, many malformed files.
+test-all: lint types imports .venv/dev
+	$(BIN)/pytest -n 2 --ignore=tests/servers
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -19,17 +24,18 @@ types: .venv/dev
 imports: .venv/dev
 	$(BIN)/lint-imports
 
-unit: .venv/dev browser
-	$(BIN)/pytest -n 2 --ignore=tests/servers
+unit: .venv/dev
+	$(BIN)/pytest -n 2 -m "not slow" --ignore=tests/servers
 
 # Stores and sources that need a server: a real PostgreSQL, a Dask and a Spark cluster on loopback.
 test-servers: .venv/servers servers
 	$(BIN)/pytest tests/servers
 
-# The page is tested in a real browser.
+# The browser in which the page of a report is tested.
 browser:
 	@test -x /usr/bin/chromium || (apt-get update -qq && apt-get install -y -qq chromium)
 
+# The servers that `make test-servers` needs.
 servers:
 	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 && which java > /dev/null || \
 	  (apt-get update -qq && apt-get install -y -qq postgresql default-jre-headless)

@@ -20,12 +20,14 @@ from stc.exceptions import DataError
 from stc.explain import Answers
 from stc.explain.names import ClassNames, text_of
 from stc.fitted import FittedModel
-from stc.sources import BATCH, Chosen
+from stc.sources import Chosen
 from stc.sources.columns import item_columns, items_in
 from stc.sources.learning_task import rows_from
 
 # Lower bound of a probability in the log-loss, as in scikit-learn.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+# Probabilities that are in memory at a time.
+_NUMBERS_AT_A_TIME = 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +308,6 @@ def evaluate_source(
     chosen: Chosen,
     targets: Sequence[str],
     weight: str | None = None,
-    rows: int = BATCH,
 ) -> Evaluation:
     """Evaluate a model on a source, batch by batch.
 
@@ -320,8 +321,6 @@ def evaluate_source(
         The columns of the true classes.
     weight : str, default=None
         The column of the weight of each item.
-    rows : int, default=250_000
-        Most rows at a time.
 
     Returns
     -------
@@ -340,6 +339,7 @@ def evaluate_source(
     """
     items = item_columns(chosen, fitted.state)
     others = dict.fromkeys(name for name in (*targets, weight) if name and name not in items)
+    rows = max(1, _NUMBERS_AT_A_TIME // len(fitted.model.classes))
     evaluation, start = Evaluation(), 0
     for batch in chosen.source.frames((*items, *others)):
         for frame in batch.iter_slices(rows):

@@ -165,6 +165,21 @@ class MissingColumnError(DataError):
         self.reason = reason
 
 
+class MissingLabelError(DataError):
+    """Raised when an item to learn from has no label.
+
+    Examples
+    --------
+    >>> from stc import SparseTensorClassifier
+    >>> from stc.exceptions import MissingLabelError
+    >>> try:
+    ...     SparseTensorClassifier().fit([["red"], ["green"]], ["stop", None])
+    ... except MissingLabelError as error:
+    ...     print(error.item)
+    1
+    """
+
+
 class EmptySourceError(DataError):
     """Raised when a source has no rows.
 

@@ -18,8 +18,8 @@ import pytest
 import stc
 from stc import SparseTensorClassifier
 from stc.cli import main
-from stc.cli.desk import Desk
-from stc.cli.failing import ended_by_signals
+from stc.cli.output import Output
+from stc.cli.signals import signals_raise
 
 TABLE = "a,b,class\n1,2,x\n3,4,y\n"
 BAD = {
@@ -359,7 +359,7 @@ def test_terminated_while_polars_writes(fails, model, monkeypatch):
 def test_a_signal_that_is_ignored_stays_so(model):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with ended_by_signals():
+        with signals_raise():
             signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -408,7 +408,7 @@ def test_a_weight_in_a_later_batch(fails, monkeypatch):
 
 def test_not_a_number_is_no_json():
     with pytest.raises(ValueError, match="not JSON compliant"):
-        Desk().result({"accuracy": float("nan")})
+        Output().result({"accuracy": float("nan")})
 
 
 def test_unlearn_nothing(fails, model):

@@ -41,7 +41,7 @@ def update(model: str, data: str) -> None:
 def started(model: Path, data: Path) -> ForkServerProcess:
     """Start an update, quickly, from a process in which nothing has run."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["stc.cli.learning", "stc.model_selection"])
+    context.set_forkserver_preload(["stc.cli.models", "stc.model_selection"])
     process = context.Process(target=update, args=(str(model), str(data)), daemon=True)
     process.start()
     return process

@@ -21,7 +21,6 @@ from support.phase_cases import (
     equal_or_not,
     model,
     phases_of,
-    replace_corpora,
     sharpness_of,
 )
 
@@ -75,12 +74,13 @@ def test_unlearning_keeps_the_phases_that_are_left() -> None:
 
 def turn_all(fitted: SparseTensorClassifier, start: float, sharpness: float) -> dict[Any, float]:
     """Give each entry of each set an angle of its own, as if it had been learnt."""
-    corpora = dict(fitted.fitted_.model.corpora)
+    learnt = fitted.fitted_.state
+    corpora = dict(learnt.model.corpora)
     for subset, corpus in corpora.items():
         if subset:
             angles = start + np.arange(corpus.mass.nnz) / 100
             corpora[subset] = replace(corpus, phases=Phases(angles, sharpness))
-    replace_corpora(fitted, corpora)
+    fitted._become(replace(learnt, model=replace(learnt.model, corpora=corpora)))
     return phases_of(fitted)
 
 

@@ -1,1 +1,1 @@
-"""Training beyond counting: phases, policies, label thresholds and hyper-parameters."""
+"""What is chosen or learnt beyond counts: folds, phases, policies, label thresholds."""

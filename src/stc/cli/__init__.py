@@ -1,4 +1,4 @@
-"""The command `stc`: what the library does, for people with files and a shell."""
+"""The command line `stc`: arguments in, text out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from stc._utils.optional import optional
 
-# The code of a command that needs a package which is not installed.
+# Exit code if a package is not installed.
 _NOT_INSTALLED = 6
 
 

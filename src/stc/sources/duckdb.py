@@ -75,7 +75,7 @@ class DuckDBSource:
 
     def answer(self, task: Predictor, to: Any) -> Any:
         """Return the predictions as a relation, or write them to a file or a new table."""
-        frames = map(task, self.frames(task.columns))
+        frames = task.over(self.frames(task.columns))
         if to is not None and find_format(str(to), compressed=False):
             return write_frames(frames, task.schema, to)
         # A new query on the connection of the relation ends the result that is being streamed, so

@@ -119,7 +119,8 @@ class FileSource:
 
     def answer(self, task: Predictor, to: Any) -> Any:
         """Write the predictions to a file, in the format of its suffix, and return its path."""
-        return write_frames(map(task, self.frames(task.columns, task.carried)), task.schema, to)
+        batches = self.frames(task.columns, task.carried)
+        return write_frames(task.over(batches), task.schema, to)
 
     @property
     def _files(self) -> list[tuple[str | None, pl.LazyFrame]]:

@@ -24,8 +24,17 @@ from stc.sources.learning_task import rows_from
 # Fitted models that a process keeps, so that their weights are computed once for all batches.
 _CACHED_MODELS = 4
 
+# Numbers (items x classes, or x contributions) that are in memory at a time.
+_NUMBERS_AT_A_TIME = 5_000_000
+# Contributions of a document, whose length is not known before it is read.
+_TYPICAL_CONTRIBUTIONS = 100
+
 # Makes the columns of an answer from a model and items.
 Answer = Callable[[FittedModel, Any], pl.DataFrame]
+
+
+def _ignore(rows: int) -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class PredictionTask:
         The columns that are copied to the result.
     schema
         The columns of the result.
+    on_rows
+        Called with the number of rows whenever some are answered in this process.
     """
 
     fitted: FittedModel
@@ -51,10 +62,17 @@ class PredictionTask:
     items: tuple[str, ...]
     carried: tuple[str, ...]
     schema: pl.Schema
+    on_rows: Callable[[int], None] = _ignore
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @classmethod
-    def of(cls, fitted: FittedModel, answer: Answer, chosen: Chosen) -> PredictionTask:
+    def of(
+        cls,
+        fitted: FittedModel,
+        answer: Answer,
+        chosen: Chosen,
+        on_rows: Callable[[int], None] = _ignore,
+    ) -> PredictionTask:
         """Return the task for a source; columns that the model does not read are copied."""
         items = item_columns(chosen, fitted.state)
         carried = tuple(name for name in chosen.source.names if name not in items)
@@ -67,7 +85,7 @@ class PredictionTask:
             raise DataError(f"the data has a column {clash[0]!r}, as the answer would: rename it")
         kinds = chosen.source.kinds(carried) if carried else pl.Schema()
         schema = pl.Schema({**kinds, **answers.schema})
-        return cls(fitted, answer, items, carried, schema)
+        return cls(fitted, answer, items, carried, schema, on_rows)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -78,15 +96,21 @@ class PredictionTask:
         """Return the answers for some rows, one each."""
         answers = self.answer(self.fitted, items_in(frame, self.items, self.fitted.state))
         both = frame.select(self.carried).hstack(answers) if self.carried else answers
+        self.on_rows(frame.height)
         return both.cast(cast(Any, dict(self.schema)))
 
-    def frames(self, batches: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
-        """Yield the answers for batches of a source, at most so many rows at a time."""
+    def over(self, batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """Yield the answers for batches of a source, few enough rows at a time for the memory."""
+        width = len(self.fitted.model.classes)
+        if getattr(self.answer, "reasons", 0):
+            attributes = self.fitted.model.schema.width
+            width += attributes if attributes > 1 else _TYPICAL_CONTRIBUTIONS
         start = 0
         for batch in batches:
-            for frame in batch.iter_slices(rows):
+            for frame in batch.iter_slices(max(1, _NUMBERS_AT_A_TIME // max(width, 1))):
                 with rows_from(start, frame.height):
-                    yield self(frame)
+                    answers = self(frame)
+                yield answers
                 start += frame.height
 
     def __reduce__(self) -> Any:
@@ -105,7 +129,7 @@ def _unpickled(
         _cached[token] = pickle.loads(blob)
         while len(_cached) > _CACHED_MODELS:
             _cached.popitem(last=False)
-    return PredictionTask(_cached[token], answer, items, carried, schema, token)
+    return PredictionTask(_cached[token], answer, items, carried, schema, token=token)
 
 
 def predict_source(fitted: FittedModel, chosen: Chosen, method: str, to: Any) -> Any:

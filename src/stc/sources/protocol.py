@@ -62,6 +62,9 @@ class Predictor(Protocol):
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the predictions for a batch, one row for each item."""
 
+    def over(self, batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """Yield the predictions for all batches; errors name rows counted from the first."""
+
 
 class Source(Protocol):
     """Data that is not in memory."""

@@ -104,7 +104,7 @@ class SQLSource:
 
     def answer(self, task: Predictor, to: Any) -> Any:
         """Return the predictions as a polars frame, or write them to a file or a new table."""
-        frames = map(task, self.frames(task.columns))
+        frames = task.over(self.frames(task.columns))
         if to is None:
             return pl.concat([task.schema.to_frame(), *frames])
         if find_format(str(to), compressed=False):

@@ -1,4 +1,4 @@
-"""What a person sees in the terminal: tables and bars, of plain data; nothing is computed here."""
+"""Tables and bars in a terminal, made from plain data."""
 
 from __future__ import annotations
 
@@ -22,44 +22,52 @@ _TABLE, _BARS = 60, 20
 _BAR = 28
 # Columns of a terminal, at least; and of those where a table must be a narrow one.
 _LEAST, _NARROW = 40, 60
-# Signs of a class or a feature, before it is cut; and of those in a sentence, of a document.
+# Longest class or feature; longest one in a sentence, and longest document.
 _LONG = 32
 _LONGER, _DOCUMENT = 60, 5000
-# Columns of a line of bars that hold neither the name nor the bar.
+# Width of a line of bars without the name and the bar.
 _BESIDES = 13
 _SHORT = 14
-# A blank at which no line ends.
+# Names in a list.
+_LISTED = 12
+# A blank at which lines do not break.
 _FIXED = "\N{NO-BREAK SPACE}"
 
 
 class _Terminal(Console):
-    """The standard output; who reads no more, as `head`, is left to the caller."""
+    """The standard output; a closed pipe is left to the caller."""
 
     def on_broken_pipe(self) -> None:
-        """Let the caller know."""
+        """Raise the error again."""
         raise BrokenPipeError
 
 
 def terminal() -> Console:
-    """The standard output, in colours only if it is a terminal."""
+    """Return the standard output, in colours only if it is a terminal."""
     console = _Terminal(highlight=False, markup=False, emoji=False, soft_wrap=False)
     console.width = max(console.width, _LEAST)
     return console
 
 
 def cut(label: Any, most: int = _LONG) -> str:
-    """A label in words and in one line, not too long."""
+    """Return a label in one line, cut to a length."""
     words = "".join(sign if sign.isprintable() else " " for sign in text_of(label))
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
+def listed(names: Sequence[Any]) -> str:
+    """Return the first names, separated by commas."""
+    more = ", ..." if len(names) > _LISTED else ""
+    return ", ".join(cut(name) for name in names[:_LISTED]) + more
+
+
 def number(value: float) -> str:
-    """A number as people write it."""
+    """Return a number with separators of thousands."""
     return f"{value:,.10g}"
 
 
 def _table(*columns: str, left: int = 1) -> Table:
-    """A plain table, its first columns flush left and the others right."""
+    """Return a table with its first columns flush left and the others right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for place, name in enumerate(columns):
         table.add_column(name, justify="left" if place < left else "right", no_wrap=True)
@@ -67,7 +75,7 @@ def _table(*columns: str, left: int = 1) -> Table:
 
 
 def bar(share: float, console: Console, style: str = "green", length: int = _BAR) -> Text:
-    """A bar, in eighths of a sign where the terminal has them."""
+    """Return a bar, in eighths of a character where the terminal has them."""
     eighths = round(min(abs(share), 1.0) * length * 8)
     if console.options.ascii_only:
         return Text("#" * round(eighths / 8), style=style)
@@ -78,17 +86,17 @@ def bar(share: float, console: Console, style: str = "green", length: int = _BAR
 # --- evaluate -------------------------------------------------------------------------------------
 
 
-def figures(found: Mapping[str, Any], model: Any) -> None:
-    """How good a model is."""
+def print_figures(found: Mapping[str, Any]) -> None:
+    """Print accuracy, figures of each class and the confusion matrix."""
     console = terminal()
     console.print(_headline(found))
     if "targets" in found:
-        console.print("Right means right in all targets. One by one:")
-        for name, own in found["targets"].items():
+        console.print("An item is right if all targets are. Each target:")
+        for name, figures in found["targets"].items():
             console.print()
-            console.print(Text(f"{name}: accuracy {own['accuracy']:.4f}", style="bold"))
-            _classes(console, own)
-            _confusion(console, own["confusion"], own["classes"])
+            console.print(Text(f"{name}: accuracy {figures['accuracy']:.4f}", style="bold"))
+            _classes(console, figures)
+            _confusion(console, figures["confusion"], figures["classes"])
         return
     _classes(console, found)
     if "confusion" in found:
@@ -103,7 +111,7 @@ def _headline(found: Mapping[str, Any]) -> Text:
 
 
 def _classes(console: Console, found: Mapping[str, Any]) -> None:
-    """The figures of each class, then their averages."""
+    """Print the figures of each class, then their averages."""
     precision = "prec." if console.width < _NARROW else "precision"
     table = _table("class", precision, "recall", "F1", "items")
     for row in found["classes"][:_TABLE]:
@@ -115,8 +123,8 @@ def _classes(console: Console, found: Mapping[str, Any]) -> None:
     for name in ("micro", "macro", "weighted"):
         if name in found:
             table.add_row(f"{name} average", *_scores(found[name]), "", style="dim")
-    for column in table.columns[1:]:  # half a number is a wrong one: it is the names that give way
-        column.min_width = max(len(str(own)) for own in (column.header, *column.cells))
+    for column in table.columns[1:]:  # names give way, since half a number is a wrong one
+        column.min_width = max(len(str(cell)) for cell in (column.header, *column.cells))
     numbers = sum((column.min_width or 0) + 3 for column in table.columns[1:])
     table.columns[0].max_width = max(console.width - numbers, 6)
     console.print()
@@ -130,16 +138,16 @@ def _scores(row: Mapping[str, Any]) -> list[str]:
 def _confusion(
     console: Console, confusion: Sequence[Mapping[str, Any]], classes: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Who is taken for whom: as a matrix; of many classes, the largest confusions."""
+    """Print the confusion matrix; of many classes, the largest confusions."""
     console.print()
     labels = [row["class"] for row in classes]
     if len(labels) <= _MATRIX:
-        console.print("Who is taken for whom (a row: the true class; a column: the predicted one)")
+        console.print("Confusion matrix (rows: true class; columns: predicted class)")
         console.print()
         _matrix(console, confusion, labels)
         return
     wrong = [row for row in confusion if row["true"] != row["predicted"]]
-    console.print(f"Who is taken for whom, the largest of {number(len(wrong))} confusions")
+    console.print(f"Confusion matrix: the largest of {number(len(wrong))} confusions")
     table = _table("true", "predicted", "items", left=2)
     for row in wrong[:_CONFUSIONS]:
         table.add_row(cut(row["true"]), cut(row["predicted"]), number(row["items"]))
@@ -152,7 +160,7 @@ def _matrix(
 ) -> None:
     counts = {(row["true"], row["predicted"]): row["items"] for row in confusion}
     names = [cut(label, _SHORT) for label in labels]
-    widths = [max(len(own), 6) + 2 for own in names]
+    widths = [max(len(name), 6) + 2 for name in names]
     if sum(widths) + _SHORT + 4 <= console.width:
         heads, rows = names, names
     else:  # too wide: numbers tell which column is which row
@@ -174,27 +182,27 @@ def _cell(count: float, right: bool) -> Text:
 # --- explain --------------------------------------------------------------------------------------
 
 
-def of_classes(classes: Sequence[Mapping[str, Any]]) -> None:
-    """The strongest features of each class, as bars."""
+def print_classes(classes: Sequence[Mapping[str, Any]]) -> None:
+    """Print the strongest features of each class, as bars."""
     console = terminal()
-    highest = max((row["share"] for own in classes for row in own["features"]), default=1.0)
-    for place, own in enumerate(classes[:_BARS]):
+    highest = max((row["share"] for class_ in classes for row in class_["features"]), default=1.0)
+    for place, class_ in enumerate(classes[:_BARS]):
         if place:
             console.print()
-        title = Text(cut(own["class"], 60), style="bold")
-        console.print(title + Text(f"  {number(own['items'])} {_items(own)}", style="dim"))
-        rows = [(row["feature"], row["share"]) for row in own["features"]]
+        title = Text(cut(class_["class"], 60), style="bold")
+        console.print(title + Text(f"  {number(class_['items'])} {_items(class_)}", style="dim"))
+        rows = [(row["feature"], row["share"]) for row in class_["features"]]
         _bars(console, rows, highest)
     if len(classes) > _BARS:
         console.print(f"\n... and {len(classes) - _BARS} more classes: --class NAME, or --json")
 
 
-def _items(own: Mapping[str, Any]) -> str:
-    return "item" if own["items"] == 1 else "items"
+def _items(counted: Mapping[str, Any]) -> str:
+    return "item" if counted["items"] == 1 else "items"
 
 
-def of_item(found: Mapping[str, Any]) -> None:
-    """Why one item gets its class, as bars."""
+def print_item(found: Mapping[str, Any]) -> None:
+    """Print why one item gets its class, as bars."""
     console = terminal()
     sentence = f"item {found['item']}: {_shortened(found)}".replace(" %", _FIXED + "%")
     lines = textwrap.fill(sentence, console.width).replace(_FIXED, " ")
@@ -208,7 +216,7 @@ def of_item(found: Mapping[str, Any]) -> None:
         _bars(console, rows, max(abs(share) for _, share in rows))
     if found["left_out"]:
         console.print(Text(f"  ... and {found['left_out']} more: --top", style="dim"))
-    console.print("\nHow probable each class is")
+    console.print("\nProbability of each class")
     chances = [(row["class"], row["probability"]) for row in found["probabilities"][:_BARS]]
     _bars(console, chances, 1.0, digits=1)
     if found["unseen"]:
@@ -217,7 +225,7 @@ def of_item(found: Mapping[str, Any]) -> None:
 
 
 def _shortened(found: Mapping[str, Any]) -> str:
-    """The sentence with features and a class of at most some length."""
+    """Return the sentence with long names cut."""
     sentence = str(found["sentence"])
     names = [found["class"], *(row["feature"] for row in found["contributions"])]
     for name in sorted((text_of(name) for name in names), key=len, reverse=True):
@@ -227,7 +235,7 @@ def _shortened(found: Mapping[str, Any]) -> str:
 
 
 def _excerpt(document: str) -> str:
-    """The beginning of a document, with words of at most some length."""
+    """Return the beginning of a document, with long words cut."""
     words = re.sub(rf"\S{{{_LONGER},}}", lambda word: cut(word[0], _LONGER), document)
     return words if len(words) <= _DOCUMENT else f"{words[:_DOCUMENT]}… (--json has all)"
 
@@ -235,7 +243,7 @@ def _excerpt(document: str) -> str:
 def _bars(
     console: Console, rows: Sequence[tuple[Any, float]], highest: float, digits: int = 0
 ) -> None:
-    """A line a row: the name, its share, and that as a bar."""
+    """Print a line for each row: name, share and bar."""
     names = [cut(name, min(_LONG, (console.width - _BESIDES) * 2 // 3)) for name, _ in rows]
     width = max(map(cell_len, names), default=0)
     length = max(min(_BAR, console.width - _BESIDES - width), 1)
@@ -249,8 +257,8 @@ def _bars(
 # --- info -----------------------------------------------------------------------------------------
 
 
-def facts(title: str, rows: Mapping[str, str], classes: Sequence[Mapping[str, Any]]) -> None:
-    """What is in a model."""
+def print_facts(title: str, rows: Mapping[str, str], classes: Sequence[Mapping[str, Any]]) -> None:
+    """Print what is in a model."""
     console = terminal()
     console.print(Text(title, style="bold"))
     console.print()
@@ -261,9 +269,12 @@ def facts(title: str, rows: Mapping[str, str], classes: Sequence[Mapping[str, An
             head = "" if place else name
             console.print(Text(f"{head:{width}}  ", style="dim") + Text(line))
     console.print()
-    total = sum(own["items"] for own in classes) or 1.0
-    largest = sorted(classes, key=lambda own: -own["items"])[:_BARS]
-    shown = [(f"{cut(own['class'], 20)}: {number(own['items'])}", own["items"]) for own in largest]
+    total = sum(class_["items"] for class_ in classes) or 1.0
+    largest = sorted(classes, key=lambda class_: -class_["items"])[:_BARS]
+    shown = [
+        (f"{cut(class_['class'], 20)}: {number(class_['items'])}", class_["items"])
+        for class_ in largest
+    ]
     _bars(console, [(name, items / total) for name, items in shown], 1.0, digits=1)
     if len(classes) > _BARS:
         console.print(f"... and {len(classes) - _BARS} more classes (--json has all)")

@@ -1,0 +1,220 @@
+"""The command fit: learn a model from data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Optional
+
+import typer
+
+from stc.cli.data import Data, DataArgument, check_output, named_columns, opened
+from stc.cli.errors import USAGE, CommandError
+from stc.cli.options import (
+    DataPath,
+    DebugOption,
+    FormatOption,
+    JsonOption,
+    Name,
+    Names,
+    OutputOption,
+    QuietOption,
+    SeparatorOption,
+    WeightOption,
+    is_given,
+)
+from stc.cli.output import Output
+
+# Rows from which --tune chooses settings.
+_TUNING_ROWS = 100_000
+# Options that cannot be combined with --tune.
+_NOT_TUNED = ("dimensions", "policy", "phases")
+
+
+def fit(
+    context: typer.Context,
+    data: DataPath,
+    output: OutputOption,
+    target: Annotated[
+        list[str],
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="Column to predict; several: jointly.",
+        ),
+    ],
+    ignore: Annotated[
+        Names, typer.Option("--ignore", "-i", metavar="COLUMN", help="Columns to exclude.")
+    ] = None,
+    columns: Annotated[
+        Names,
+        typer.Option("--columns", metavar="COLUMN", help="Columns to learn from."),
+    ] = None,
+    text: Annotated[
+        Name,
+        typer.Option("--text", metavar="COLUMN", help="Column of documents to learn from."),
+    ] = None,
+    weight: WeightOption = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Choose settings by cross-validation.")
+    ] = False,
+    group: Annotated[
+        Name,
+        typer.Option(
+            "--group", metavar="COLUMN", help="For --tune: rows of a group stay in one fold."
+        ),
+    ] = None,
+    power: Annotated[
+        float, typer.Option(metavar="NUMBER", min=0, help="How contributions add up (p).")
+    ] = 0.5,
+    balance: Annotated[
+        float,
+        typer.Option(metavar="NUMBER", min=0, help="How far class imbalance is corrected (b)."),
+    ] = 1.0,
+    entropy: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER", min=0, help="Discount of values that all classes share (h)."
+        ),
+    ] = 1.0,
+    interactions: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Most attributes in a conjunction.")
+    ] = 1,
+    min_support: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Fewest items with a conjunction.")
+    ] = 1,
+    ngrams: Annotated[int, typer.Option(metavar="N", min=1, help="Most words in an n-gram.")] = 1,
+    continuous: Annotated[
+        Names, typer.Option("--continuous", metavar="COLUMN|auto", help="Columns of numbers.")
+    ] = None,
+    missing: Annotated[
+        Literal["ignore", "category"],
+        typer.Option(help="What missing values are."),
+    ] = "ignore",
+    dimensions: Annotated[
+        Names,
+        typer.Option(
+            "--dimensions", metavar="each|COLUMNS", help="One dimension per column; or groups."
+        ),
+    ] = None,
+    policy: Annotated[
+        Names,
+        typer.Option("--policy", metavar="learn|SET", help="Sets of dimensions, in order."),
+    ] = None,
+    phases: Annotated[
+        Optional[Literal["learn"]],  # noqa: UP045
+        typer.Option(help="Learn phases by gradient descent."),
+    ] = None,
+    kind: FormatOption = None,
+    separator: SeparatorOption = None,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Learn a model from DATA.
+
+    Options that take a column may be repeated, or name several columns separated by commas.
+    """
+    import stc
+    from stc.cli.lines import located_errors
+    from stc.cli.models import ColumnRoles, described, save, selected
+
+    settings: dict[str, Any] = {
+        "power": power,
+        "balance": balance,
+        "entropy": entropy,
+        "interactions": interactions,
+        "min_support": min_support,
+        "ngrams": ngrams,
+        "continuous": continuous,
+        "missing": missing,
+        "dimensions": dimensions,
+        "policy": policy,
+        "phases": phases,
+    }
+    # What is not on the command line is for the library to choose.
+    parameters = {name: value for name, value in settings.items() if is_given(context, name)}
+    roles = ColumnRoles(target, ignore or (), columns or (), weight, text, group)
+    notes: Output = context.obj
+    check_output(output, data)
+    _check_tuning(tune, group, parameters)
+    with opened(DataArgument(data, kind, separator)) as files, notes.progress():
+        source, targets, weight, group = selected(files, roles)
+        parameters = _with_columns(parameters, source, files)
+        names = targets[0] if len(targets) == 1 else targets
+        with located_errors(files, targets, weight, group):
+            if tune:
+                parameters = _tuned(notes, source, names, (weight, group), parameters)
+            model = stc.SparseTensorClassifier(**parameters).fit(source, names, weight)
+        facts = save(model, output)
+    notes.done(facts, f"learnt {described(facts)}")
+
+
+def _check_tuning(tune: bool, group: str | None, parameters: dict[str, Any]) -> None:
+    if group is not None and not tune:
+        raise CommandError("--group needs --tune", USAGE)
+    for name in _NOT_TUNED if tune else ():
+        if parameters.get(name):
+            raise CommandError(f"--tune cannot be combined with --{name}", USAGE)
+
+
+def _with_columns(parameters: dict[str, Any], source: Any, data: Data) -> dict[str, Any]:
+    """Return the parameters with the columns that they name."""
+    changed = dict(parameters)
+    continuous = changed.get("continuous")
+    if continuous and continuous != ["auto"]:
+        changed["continuous"] = named_columns(continuous, source, data)
+    elif continuous:
+        changed["continuous"] = "auto"
+    if changed.get("dimensions"):
+        changed["dimensions"] = _dimensions(changed["dimensions"], source, data)
+    if changed.get("policy"):
+        sets = [[name for name in names.split(",") if name] for names in changed["policy"]]
+        changed["policy"] = "learn" if sets == [["learn"]] else sets
+    return changed
+
+
+def _dimensions(options: Sequence[str], source: Any, data: Data) -> Any:
+    """Return "each", or groups of columns, which may have names: `body=legs,tail`."""
+    if list(options) == ["each"]:
+        return "each"
+    groups = {}
+    for option in options:
+        name, _, columns = option.rpartition("=")
+        group = named_columns([columns], source, data)
+        groups[name or ", ".join(group)] = group
+    return groups
+
+
+def _tuned(
+    output: Output,
+    source: Any,
+    target: Any,
+    weight_and_group: tuple[str | None, str | None],
+    parameters: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the parameters that do best on the first rows, by cross-validation."""
+    import stc
+    from stc.cli.models import counted
+
+    targets = [target] if isinstance(target, str) else target
+    weight, group = weight_and_group
+    taken = [*targets, *([weight] if weight else [])]
+    items = source.attributes(taken)
+    more = [*taken, *([group] if group and group not in items else [])]
+    first = source.source.head((*items, *more), _TUNING_ROWS)
+    X = first[items[0]] if source.text else first.select(items)
+    y = first[target] if isinstance(target, str) else first.select(target)
+    sizes = first[weight].to_numpy() if weight else None
+    tuning = stc.SparseTensorClassifierCV(**parameters, progress=False if output.quiet else None)
+    tuning.fit(X, y, sizes, groups=first[group] if group else None)
+    chosen = {**parameters, **tuning.best_params_, "continuous": tuning.continuous}
+    words = ", ".join(f"{name} {_written(value)}" for name, value in tuning.best_params_.items())
+    output.note(f"chosen by {counted(first.height, 'row')}: {words}")
+    return chosen
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "learnt" if hasattr(value, "get_params") else str(value).lower()

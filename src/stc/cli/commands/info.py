@@ -1,0 +1,102 @@
+"""The command info: what is in a model."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import typer
+
+from stc.cli.options import DebugOption, JsonOption, ModelPath, QuietOption
+
+
+def info(
+    context: typer.Context,
+    model: ModelPath,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show what is in a model."""
+    from stc.cli import tables
+    from stc.cli.models import file_size
+
+    facts = _facts(model)
+    if context.obj.json:
+        context.obj.result(facts)
+        return
+    written = f"format {facts['format']}, written by stc {facts['version']}"
+    title = f"{model}: {file_size(facts['bytes'])}, {written}"
+    tables.print_facts(title, _rows(facts), facts["classes"])
+
+
+def _facts(path: str) -> dict[str, Any]:
+    import json
+
+    import polars as pl
+
+    from stc._core.schema import KINDS
+    from stc.cli.commands.explain import plain_label
+    from stc.cli.models import load
+
+    estimator = load(path)
+    metadata = pl.read_parquet_metadata(path)
+    fitted, model = estimator.fitted_, estimator.fitted_.model
+    mass = estimator.class_mass_
+    defaults = type(estimator)().get_params(deep=False)
+    return {
+        "model": path,
+        "bytes": os.path.getsize(path),
+        "format": json.loads(metadata["stc"])["format"],
+        "version": metadata.get("stc.version", "unknown"),
+        "kind": KINDS[model.schema.kind],
+        "attributes": list(model.schema.names) if model.schema.named else estimator.n_features_in_,
+        "targets": list(model.form.names or fitted.state.roles.targets),
+        "several_labels": model.form.multilabel,
+        "weight": fitted.state.roles.weight,
+        "text": fitted.state.roles.text,
+        "items": float(mass.sum()),
+        "features": sum(int(c.used_rows.sum()) for s, c in model.corpora.items() if s),
+        "entries": sum(int(corpus.mass.nnz) for corpus in model.corpora.values()),
+        "dimensions": list(model.dimensions.names),
+        "policy": estimator.policy_,
+        "phases": bool(model.phases),
+        "parameters": {
+            name: value if isinstance(value, int | float | str | list | dict | None) else str(value)
+            for name, value in fitted.parameters.items()
+        },
+        "changed": [n for n, v in fitted.parameters.items() if str(v) != str(defaults[n])],
+        "batches": sorted(fitted.state.batches),
+        "classes": [
+            {"class": plain_label(label), "items": float(items)}
+            for label, items in zip(estimator.explain().classes, mass, strict=True)
+        ],
+    }
+
+
+def _rows(facts: dict[str, Any]) -> dict[str, str]:
+    """Return the facts as text, a row each."""
+    from stc.cli.tables import listed, number
+
+    names = facts["attributes"]
+    attributes = f"{names:,}" if isinstance(names, int) else f"{len(names):,}: {listed(names)}"
+    policy = " -> ".join(" x ".join(subset) or "class frequencies" for subset in facts["policy"])
+    several = len(facts["dimensions"]) > 1
+    parameters = facts["parameters"]
+    shown = dict.fromkeys(["power", "balance", "entropy", *facts["changed"]])
+    rows = {
+        "learnt from": facts["kind"],
+        "attributes": attributes,
+        "text": facts["text"] or "",
+        "target": ", ".join(facts["targets"]) + " (several labels)" * facts["several_labels"],
+        "weight": facts["weight"] or "",
+        "items": number(facts["items"]),
+        "features": f"{facts['features']:,}, with {facts['entries']:,} entries",
+        "dimensions": listed(facts["dimensions"]) if several else "",
+        "policy": policy if len(facts["policy"]) > 2 or several else "",
+        "phases": "learnt" if facts["phases"] else "",
+        "parameters": ", ".join(f"{name} {parameters[name]}" for name in shown),
+        "batches": f"{len(facts['batches']):,}: {listed(facts['batches'])}"
+        * bool(facts["batches"]),
+    }
+    return {name: text for name, text in rows.items() if text}

@@ -1,0 +1,42 @@
+"""The command merge: add models up."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from typing import Annotated
+
+import typer
+
+from stc.cli.data import check_output
+from stc.cli.errors import DATA, CommandError, one_line
+from stc.cli.options import DebugOption, JsonOption, OutputOption, QuietOption
+
+
+def merge(
+    context: typer.Context,
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODEL MODEL...", help="Two models or more.")
+    ],
+    output: OutputOption,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Add models up: the same as if one had learnt all their items."""
+    from stc.cli.models import counted, described, load, save
+    from stc.io import exclusively
+
+    if len(models) < 2:
+        raise typer.BadParameter("give two models or more", context, param_hint="MODEL MODEL...")
+    check_output(output)
+    with exclusively(output) if os.path.exists(output) else nullcontext():
+        merged = load(models[0])
+        for path in models[1:]:
+            other = load(path)
+            try:
+                merged.merge(other)
+            except ValueError as error:
+                raise CommandError(f"{path}: {one_line(str(error))}", DATA) from error
+        facts = save(merged, output)
+    context.obj.done(facts, f"merged {counted(len(models), 'model')}: {described(facts)}")

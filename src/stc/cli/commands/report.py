@@ -1,0 +1,81 @@
+"""The command report: a page about a model and some items."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from stc.cli.data import DataArgument, check_output, opened
+from stc.cli.errors import writing
+from stc.cli.options import (
+    DataPath,
+    DebugOption,
+    FormatOption,
+    JsonOption,
+    ModelPath,
+    Name,
+    OutputOption,
+    QuietOption,
+    SeparatorOption,
+    TargetOption,
+    TextOption,
+)
+from stc.cli.output import Output
+
+
+def report(
+    context: typer.Context,
+    model: ModelPath,
+    data: DataPath,
+    output: OutputOption,
+    target: TargetOption = None,
+    text: TextOption = None,
+    title: Annotated[Name, typer.Option(help="Title of the page.")] = None,
+    rows: Annotated[int, typer.Option(metavar="N", min=1, help="Most items.")] = 10_000,
+    kind: FormatOption = None,
+    separator: SeparatorOption = None,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write an HTML page: the model, how good it is on DATA, and an explanation of each item."""
+    from pathlib import Path
+
+    from stc.cli.lines import located_errors
+    from stc.cli.models import counted, file_size, first_items, load, truth_columns
+    from stc.exceptions import EmptySourceError
+    from stc.report import report as make_page
+
+    notes: Output = context.obj
+    check_output(output, data, model)
+    estimator = load(model)
+    with opened(DataArgument(data, kind, separator)) as files, notes.progress():
+        with located_errors(files):
+            source = files.source()
+            names = source.source.names
+        if target:
+            targets = truth_columns(estimator, target, source, files)
+        else:
+            known = estimator.targets or estimator.fitted_.state.roles.targets
+            targets = [known] if isinstance(known, str) else list(known)
+            targets = targets if all(name in names for name in targets) else []
+        with located_errors(files, targets):
+            items, frame = first_items(estimator.fitted_, files, text, targets, rows + 1)
+            if not len(items):
+                raise EmptySourceError("there is nothing to show")
+            truth: Any = frame[:rows].select(targets) if targets else None
+            if len(targets) == 1:
+                truth = truth[targets[0]]
+            # The true classes are passed as y, whatever column they were learnt from.
+            estimator.set_params(targets=None)
+            page = make_page(estimator, items[:rows], truth, title=title or Path(model).name)
+        if len(items) > rows:
+            notes.note(f"{files.name}: only the first {rows:,} items are on the page (--rows)")
+        with writing(output):
+            page.save(output)
+    shown, size = min(len(items), rows), os.path.getsize(output)
+    more = "" if targets else ", without the true classes, which the data does not have"
+    words = f"{counted(shown, 'item')}{more} -> {output} ({file_size(size)})"
+    notes.done({"output": output, "items": shown, "bytes": size}, words)

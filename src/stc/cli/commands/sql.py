@@ -1,0 +1,59 @@
+"""The command sql: a model as one SQL query."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+from stc.cli.data import DASH, check_output
+from stc.cli.errors import USAGE, CommandError, one_line, writing
+from stc.cli.options import DebugOption, ModelPath, Name, QuietOption
+
+
+def sql(
+    context: typer.Context,
+    model: ModelPath,
+    dialect: Annotated[
+        str, typer.Option(metavar="NAME", help="postgres, duckdb, sqlite, or another of sqlglot.")
+    ] = "duckdb",
+    form: Annotated[
+        Literal["long", "wide"], typer.Option(help="A row per item and class, or per item.")
+    ] = "long",
+    data: Annotated[
+        Name, typer.Option(metavar="TABLE", help="Table with a column per attribute.")
+    ] = None,
+    features: Annotated[
+        str, typer.Option(metavar="TABLE", help="Or a table (item, feature, weight).")
+    ] = "features",
+    item: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Column that identifies the items.")
+    ] = "item",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="OUT", help="File; -: stdout.")
+    ] = DASH,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write the model as one SQL query that needs nothing but the database."""
+    from pathlib import Path
+
+    from stc._utils.atomic import beside
+    from stc.cli.models import file_size, load
+
+    if output != DASH:
+        check_output(output, model)
+    fitted = load(model).fitted_
+    try:
+        query = fitted.to_sql(dialect, form=form, features=features, data=data, item=item)
+    except ValueError as error:
+        raise CommandError(one_line(str(error)), USAGE) from error
+    if output == DASH:
+        # As bytes: a terminal that lacks a character must not change a name in the query.
+        sys.stdout.buffer.write(f"{query}\n".encode())
+        return
+    with writing(output), beside(Path(output)) as part:
+        part.write_text(f"{query}\n", encoding="utf-8")
+    context.obj.note(f"{dialect} -> {output} ({file_size(os.path.getsize(output))})")

@@ -1,0 +1,63 @@
+"""The command update: learn more data into a model file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from stc.cli.data import DataArgument
+from stc.cli.options import (
+    BatchOption,
+    DataPath,
+    DebugOption,
+    FormatOption,
+    JsonOption,
+    ModelPath,
+    QuietOption,
+    SeparatorOption,
+    TargetOption,
+    TextOption,
+    WeightOption,
+)
+
+
+def update(
+    context: typer.Context,
+    model: ModelPath,
+    data: DataPath,
+    batch_id: BatchOption = None,
+    target: TargetOption = None,
+    text: TextOption = None,
+    weight: WeightOption = None,
+    kind: FormatOption = None,
+    separator: SeparatorOption = None,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Learn more, into the file MODEL: all of DATA, or nothing."""
+    from stc.cli.models import ColumnRoles, change, counted
+
+    def learn(fitted: Any, source: Any, target: Any, weight: str | None) -> None:
+        fitted.partial_fit(source, target, sample_weight=weight, batch_id=batch_id)
+
+    roles = ColumnRoles(target or (), weight=weight, text=text)
+    done = change(context.obj, model, DataArgument(data, kind, separator), roles, learn)
+    if batch_id in done.batches:
+        what = _repeated(str(batch_id), done.batches)
+    else:
+        what = f"learnt {counted(done.facts['items'] - done.items, 'item')}"
+    done.report(context.obj, what)
+
+
+def _repeated(batch_id: str, batches: frozenset[str]) -> str:
+    """Return why a batch was not learnt."""
+    from stc.classifier import UNLEARNT
+
+    if UNLEARNT + batch_id in batches:
+        return (
+            f"batch {batch_id!r} was learnt and unlearnt before, so it does not count again "
+            "(to learn it again, give it another id)"
+        )
+    return f"batch {batch_id!r} was in the model's ledger before, so it does not count again"

@@ -1,0 +1,121 @@
+"""Errors of a command: one line on the standard error, and an exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from stc.cli.output import Output
+from stc.exceptions import HardlyCategoricalWarning, StcError
+
+# The exit codes, as listed by `stc --help` and docs/cli.md.
+UNEXPECTED, USAGE, FILE, DATA, MODEL, NOT_INSTALLED, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
+# polars gives the error number of the operating system only in this text.
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+# Longest message, which may quote a cell of any size.
+_MAX_LENGTH = 2000
+
+
+class CommandError(Exception):
+    """An error that ends a command.
+
+    Parameters
+    ----------
+    message
+        One line; empty: nothing is shown.
+    code
+        The exit code.
+    """
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def exit_code(work: Callable[[], int], output: Output) -> int:
+    """Run a command and return its exit code; errors are shown in one line."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_, **__: output.note(_note(message))
+            return work()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        if output.debug:
+            traceback.print_exc()
+        message, code = _described(error)
+        if message:
+            more = "..." if len(message) > _MAX_LENGTH else ""
+            print(f"stc: {message[:_MAX_LENGTH]}{more}", file=sys.stderr)
+        return code
+
+
+def _described(error: BaseException) -> tuple[str, int]:
+    """Return the line to show for an error, and the exit code."""
+    if isinstance(error, CommandError):
+        return str(error), error.code
+    if hasattr(error, "format_message"):  # typer's, about the command line
+        message = one_line(error.format_message()).replace("Value error, ", "").rstrip(".")
+        return f"{message}{_help_for(error)}" if message else "", USAGE
+    if isinstance(error, ImportError):
+        return one_line(str(error)), NOT_INSTALLED
+    if isinstance(error, OSError):
+        return file_message(error), FILE
+    if isinstance(error, StcError):
+        return one_line(str(error)), DATA
+    kind = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{one_line(kind)}; this should not happen: --debug shows where it did", UNEXPECTED
+
+
+def file_message(error: OSError) -> str:
+    """Return what the operating system says of a file."""
+    if isinstance(error, StcError):
+        return one_line(str(error))
+    if error.filename is None:
+        return one_line(error.strerror or str(error))
+    return one_line(f"{os.fsdecode(error.filename)}: {error.strerror or 'cannot be used'}")
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Name the output file in errors of a disk that is full or gone."""
+    import polars as pl
+
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        match = _OS_ERROR.search(str(error))
+        number = int(match[1]) if match else getattr(error, "errno", None)
+        if number is None or isinstance(error, BrokenPipeError):
+            raise
+        raise CommandError(f"{path}: {os.strerror(number)}", FILE) from error
+
+
+def one_line(text: str) -> str:
+    """Return the text in one line."""
+    return " ".join(text.split())
+
+
+def _help_for(error: Any) -> str:
+    """Return where the help of the command is."""
+    context = getattr(error, "ctx", None)
+    return f"; see {context.command_path} --help" if context else "; see stc --help"
+
+
+def _note(message: Warning | str) -> str:
+    """Return a warning as a note; hints name options instead of parameters."""
+    text = str(message)
+    if isinstance(message, HardlyCategoricalWarning):
+        columns = ", ".join(map(repr, message.columns))
+        text = (
+            f"nearly every value of column {columns} is distinct: numbers like these are hardly "
+            "categories; name it with --continuous"
+        )
+    return f"stc: note: {one_line(text)}"

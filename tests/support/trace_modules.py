@@ -1,0 +1,77 @@
+"""How many modules of stc three typical calls cross, and how often they switch between them.
+
+Run with `python tests/support/trace_modules.py`. A module counts when one of its functions is
+called; a switch is a call from a function of one module to a function of another.
+"""
+
+import contextlib
+import io
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import stc
+from stc.cli import main
+
+
+class Trace:
+    """Modules entered, and calls from one to another, in the main thread."""
+
+    def __init__(self) -> None:
+        self.modules: set[str] = set()
+        self.switches = 0
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        if event != "call":
+            return
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith("stc."):
+            return
+        self.modules.add(module)
+        caller = frame.f_back
+        while caller is not None and not caller.f_globals.get("__name__", "").startswith("stc."):
+            caller = caller.f_back
+        if caller is not None and caller.f_globals["__name__"] != module:
+            self.switches += 1
+
+
+def traced(work: Callable[[], object]) -> Trace:
+    trace = Trace()
+    sys.setprofile(trace)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return trace
+
+
+def paths(folder: str) -> dict[str, Callable[[], object]]:
+    """The three calls; each is run once before it is traced, so that imports do not count."""
+    X, y = stc.load_zoo()
+    frame = X.to_pandas()
+    labels = y.to_pandas()
+    csv = Path(folder, "zoo.csv")
+    X.with_columns(y).write_csv(csv)
+    model = str(Path(folder, "zoo.stc.parquet"))
+    stored = stc.SparseTensorClassifier(store=f"sqlite:///{folder}/zoo.db")
+    return {
+        "fit(pandas, y)": lambda: stc.SparseTensorClassifier().fit(frame, labels),
+        "stc fit": lambda: main(["fit", str(csv), "--target", "class_type", "-o", model, "-q"]),
+        "partial_fit with a store": lambda: stored.partial_fit(frame, labels),
+    }
+
+
+def report() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, work in paths(folder).items():
+            with contextlib.redirect_stdout(io.StringIO()):
+                work()
+                trace = traced(work)
+            print(f"{name}: {len(trace.modules)} modules, {trace.switches} switches")
+
+
+if __name__ == "__main__":
+    report()
