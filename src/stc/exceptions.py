@@ -304,7 +304,7 @@ class ModelFileError(StcError, ValueError):
     ...         stc.load(path)
     ...     except stc.ModelFileError as error:
     ...         print(str(error).removeprefix(folder))
-    /note.txt is no model that can be opened: it is no Parquet file
+    /note.txt: cannot be loaded as a model: not a Parquet file
     """
 
 

@@ -23,6 +23,7 @@ from stc._core.formulas import Floats
 from stc._core.model import Model, shown
 from stc._core.observations import Column, Observations
 from stc._training.crossfit import CrossFit, folds_of
+from stc._training.history import HISTORY
 from stc._training.objective import Judgement, Waves
 from stc._utils.progress import Progress
 
@@ -423,17 +424,6 @@ def _log(choice: Choice, found: Phases | None) -> None:
         choice.judgement.accuracy,
         choice.without.accuracy,
     )
-
-
-HISTORY = {
-    "penalty": pl.Float64,
-    "fold": pl.Int64,
-    "start": pl.Int64,
-    "iteration": pl.Int64,
-    "loss": pl.Float64,
-    "held_out_loss": pl.Float64,
-    "held_out_accuracy": pl.Float64,
-}
 
 
 def _written(remember: Remember) -> Watch:

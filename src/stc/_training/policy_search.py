@@ -25,20 +25,12 @@ from stc._core.product import crossed
 from stc._core.scoring import Scorer
 from stc._core.tensor import Dimensions, Subset
 from stc._core.vocabulary import Vocabulary
+from stc._training.history import STATES
 from stc._utils.progress import Progress
 from stc._utils.threads import threaded
 
 _log = logging.getLogger(__name__)
 
-# What is told of the states that were tried.
-STATES = pl.Schema(
-    {
-        "state": pl.List(pl.String()),
-        "value": pl.Float64(),
-        "iterations": pl.Int64(),
-        "items": pl.Int64(),
-    }
-)
 # Values that differ by less are the same.
 _ROUNDING = 1e-12
 # Fewer items than this are not worth a thread for each split.

@@ -11,7 +11,7 @@ from random import SystemRandom
 from typing import Any, TypeVar
 
 from stc.exceptions import StoreConflictError, StoreError
-from stc.io.archive import Archive
+from stc.io import Archive
 from stc.stores.keys import check_text, text_key
 from stc.stores.session import Session
 from stc.stores.transaction import Transaction

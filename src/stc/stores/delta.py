@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from stc.exceptions import DataError
-from stc.io.archive import ENTRIES
+from stc.io import ENTRIES
 from stc.stores.keys import check_json_series, text_key
 
 

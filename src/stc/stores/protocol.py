@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
-from stc.io.archive import Archive
+from stc.io import Archive
 
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from stc.exceptions import StoreError
-from stc.io.archive import ENTRIES
+from stc.io import ENTRIES
 from stc.stores import tables
 from stc.stores.base import DatabaseStore
 from stc.stores.session import Session

@@ -14,8 +14,7 @@ from stc._core.model import Model
 from stc._training.state import FittedState
 from stc.exceptions import DuplicateBatchError, StoredModelMissingError
 from stc.fitted import FittedModel
-from stc.io.archive import ENTRIES, Archive
-from stc.io.archiving import archived, entries_of, header_of, parameters_of, restored
+from stc.io import ENTRIES, Archive, archived, entries_of, header_of, parameters_of, restored
 from stc.stores import Store, Writing, open_store
 
 # What decides how a batch becomes entries; another writer may have created the model meanwhile.

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from stc.exceptions import StoreError
-from stc.io.archive import Archive
+from stc.io import Archive
 from stc.stores.delta import Delta
 from stc.stores.keys import check_text, header_json, text_key
 from stc.stores.session import Session

@@ -1,0 +1,192 @@
+"""From the rows of a model file to its entries, with numbers for the features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stc._core.schema import Schema
+from stc._core.tensor import Subset, Tuples
+from stc._core.vocabulary import Feature, Vocabulary
+from stc.exceptions import ModelFileError
+from stc.io.columns import NUMBERS, file_schema
+from stc.io.runs import Runs
+from stc.io.serializer import NumberedEntries, SetEntries, vocabulary_of
+from stc.io.validation import damaged, require
+
+# Columns that a sparse matrix may have, at least and for each entry.
+_COLUMNS, _COLUMNS_PER_ENTRY = 1 << 24, 1000
+
+
+def too_wide(width: int, entries: int) -> bool:
+    """Return whether a sparse matrix has more columns than a file of so many entries may claim."""
+    return width > max(_COLUMNS, _COLUMNS_PER_ENTRY * entries)
+
+
+def read_entries(
+    values: Mapping[str, Any], frames: Iterable[pl.DataFrame], schema: pl.Schema, groups: int
+) -> NumberedEntries:
+    """Return the entries in the rows of a file.
+
+    Parameters
+    ----------
+    values
+        The values of the header.
+    frames
+        The rows, one frame for each row group.
+    schema
+        Their columns.
+    groups
+        The number of row groups.
+
+    Raises
+    ------
+    ModelFileError
+        If the rows are not those of a model with this header.
+    """
+    names: dict[str, list[str]] = values["class_names"]
+    if dict(schema) not in (dict(file_schema(lists, names)) for lists in (False, True)):
+        columns = ", ".join(f"{name} ({kind})" for name, kind in file_schema(False, names).items())
+        raise ModelFileError(f"its columns are not those of a model: {columns}")
+    runs = Runs(single=groups == 1)
+    for frame in frames:
+        if frame.height:
+            runs.add(frame, names)
+    return _Numbering(values, runs, lists=schema["value"] != pl.String).run()
+
+
+class _Numbering:
+    """Numbers the features of the rows of a file, in the order of their first rows."""
+
+    def __init__(self, values: Mapping[str, Any], runs: Runs, lists: bool) -> None:
+        self._schema: Schema = values["schema"]
+        self._policy: Sequence[Subset] = values["sets"]
+        self._order = values["order"]
+        self._sizes = values["entries"]
+        self._runs, self._lists = runs, lists
+        dimensions = values["dimensions"]
+        groups = dimensions.attributes or (self._schema.names,)
+        self._allowed: list[set[str | None]] = [
+            set(groups[k]) if self._schema.kind == "table" else {None}
+            for k in range(len(dimensions.names))
+        ]
+        self._numbers: dict[Feature, int] = {}
+
+    def run(self) -> NumberedEntries:
+        runs = self._runs
+        starts = np.concatenate([np.zeros(0, dtype=np.int64), *runs.starts, [runs.rows]])
+        lengths = np.diff(starts)
+        run_sets = np.array(runs.sets, dtype=np.int64)
+        if (np.diff(run_sets) < 0).any() or run_sets.max(initial=0) >= len(self._policy):
+            raise ModelFileError("its entries are not in the order of their sets")
+        bounds = np.searchsorted(run_sets, np.arange(len(self._policy) + 1)).tolist()
+        run_features = [
+            self._set_features(subset, slice(bounds[k], bounds[k + 1]))
+            for k, subset in enumerate(self._policy)
+        ]
+        vocabulary, numbers = self._vocabulary()
+        tuples: dict[Subset, Tuples] = {}
+        sets = []
+        for k, subset in enumerate(self._policy):
+            rows = slice(int(starts[bounds[k]]), int(starts[bounds[k + 1]]))
+            count = rows.stop - rows.start
+            if count != self._sizes[k]:
+                raise ModelFileError(f"set {k} has {count:,} entries, not {self._sizes[k]:,}")
+            features = run_features[k]
+            if subset and numbers is not None:
+                features = numbers[features]
+            if len(subset) > 1:
+                tuples[subset] = Tuples(features)
+                features = np.arange(len(features))
+            columns = [runs.column(name)[rows] for name in ("class", *NUMBERS)]
+            repeated = np.repeat(features, lengths[bounds[k] : bounds[k + 1]])
+            sets.append(SetEntries(repeated, *columns))
+        return NumberedEntries(vocabulary, tuples, sets)
+
+    def _set_features(self, subset: Subset, runs: slice) -> NDArray[np.int64]:
+        """Return the feature of each run of a set, several numbers each if it has dimensions."""
+        attributes, values = self._runs.attributes[runs], self._runs.values[runs]
+        if not subset:
+            empty = len(values) <= 1 and not any(attributes) and not any(values)
+            require(empty, "the class frequencies have an attribute or value")
+            return np.zeros(len(values), dtype=np.int64)
+        if self._schema.kind == "counts":
+            return self._count_columns(values)
+        if len(subset) == 1:
+            features = self._single_features(attributes, values, subset[0])
+            require(len(set(features)) == len(features), "a feature is repeated")
+            return np.array(list(map(self._number, features)), dtype=np.int64)
+        rows = []
+        for names, texts in zip(attributes, values, strict=True):
+            complete = self._lists and len(names) == len(texts) == len(subset)
+            require(complete, "an entry lacks the value of a dimension")
+            pairs = list(zip(names, texts, strict=True))
+            for dimension, pair in zip(subset, pairs, strict=True):
+                self._check(*pair, dimension)
+            rows.append([self._number(pair) for pair in pairs])
+        require(len(set(map(tuple, rows))) == len(rows), "a combination of values is repeated")
+        return np.array(rows, dtype=np.int64).reshape(-1, len(subset))
+
+    def _number(self, feature: Feature) -> int:
+        return self._numbers.setdefault(feature, len(self._numbers))
+
+    def _single_features(
+        self, attributes: Sequence[Any], values: Sequence[Any], dimension: int
+    ) -> list[Feature]:
+        """Return the values and conjunctions of one dimension."""
+        if self._lists:
+            return [
+                self._conjunction(names, texts, dimension)
+                for names, texts in zip(attributes, values, strict=True)
+            ]
+        for name in set(attributes):
+            self._check(name, "", dimension)
+        if None in values:
+            self._check(attributes[0], None, dimension)
+        return list(zip(attributes, values, strict=True))
+
+    def _conjunction(self, names: Any, texts: Any, dimension: int) -> Feature:
+        if names is None or texts is None or len(names) != len(texts) or not texts:
+            raise damaged("an entry lacks the value of an attribute")
+        for name, value in zip(names, texts, strict=True):
+            self._check(name, value, dimension)
+        if len(texts) == 1:
+            return names[0], texts[0]
+        return (tuple(names) if self._schema.kind == "table" else ()), tuple(texts)
+
+    def _check(self, name: Any, value: Any, dimension: int) -> None:
+        if name not in self._allowed[dimension]:
+            raise damaged(f"{name!r:.80} is not an attribute of the dimension")
+        if value is None and self._schema.missing != "category":
+            raise damaged("a value is missing, which the model ignores")
+
+    def _count_columns(self, values: Sequence[Any]) -> NDArray[np.int64]:
+        """Return the columns x0, x1, ... of a sparse matrix."""
+        digits = [str(value)[1:] for value in values]
+        numeric = all(text.isdecimal() and len(text) < 19 for text in digits)
+        require(numeric, "a column of counts has no number")
+        columns = np.array(list(map(int, digits)), dtype=np.int64)
+        ascending = (np.diff(columns) > 0).all()
+        within = columns.max(initial=0) < max(self._schema.width, 1)
+        require(bool(ascending and within), "the columns of counts are not in order")
+        return columns
+
+    def _vocabulary(self) -> tuple[Vocabulary, NDArray[np.int64] | None]:
+        """Return the features, and the number of each in the order of their first rows."""
+        if self._schema.kind == "counts":
+            width = self._schema.width
+            if too_wide(width, self._runs.rows):
+                raise damaged(f"it has {width:,} columns for {self._runs.rows:,} entries")
+            return Vocabulary({}, width), None  # the number of a column is its own
+        size = len(self._numbers)
+        order = np.arange(size)
+        if self._order is not None:
+            order = np.array(self._order, dtype=np.int64)
+            permuted = order.shape == (size,) and bool((np.sort(order) == np.arange(size)).all())
+            require(permuted, "the order of its features is not a permutation")
+        numbers = dict(zip(self._numbers, order.tolist(), strict=True))
+        return vocabulary_of(numbers), order

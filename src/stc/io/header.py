@@ -1,0 +1,346 @@
+"""The header of a stored model: everything but its entries, as JSON.
+
+`FIELDS` is its only description. The writer, the reader, the validation and the table in
+docs/format.md (`python -m stc.io.header_table`) follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, get_args
+
+import numpy as np
+import polars as pl
+
+from stc._core.interactions import Interactions
+from stc._core.observations import Missing
+from stc._core.scales import Knots, Ranks, Scale
+from stc._core.schema import KINDS, Schema
+from stc._core.target import FORMS, Form
+from stc._core.tensor import Dimensions
+from stc._input.reader import Roles
+from stc._training.history import HISTORY, STATES
+from stc._training.label_thresholds import Evidence
+from stc._training.state import FittedState
+from stc.exceptions import DataTypeError, ModelFileError, ParameterTypeError
+from stc.io.columns import class_names, feature_order
+from stc.io.json_values import from_json, to_json
+from stc.io.shapes import COUNT, POSITIVE, STRINGS, ListOf, ObjectOf, OneOf, Shape, Word
+
+# The version of the header and of the entries.
+FORMAT = 1
+
+_CONTAINERS: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
+
+
+# --- fields with a type of their own ------------------------------------------------------------
+
+
+def _parameter_to_json(name: str, value: Any) -> Any:
+    if name == "tokenizer" and value is not None:
+        return {"given": getattr(value, "__qualname__", type(value).__name__)}
+    try:
+        return to_json(value)
+    except DataTypeError as error:
+        raise ParameterTypeError(
+            f"{name}: {error}", hint="files and stores hold plain data only"
+        ) from None
+
+
+def _parameters_from_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    rest = dict(parameters)
+    tokenizer = rest.pop("tokenizer", None)
+    values = {name: from_json(value) for name, value in rest.items()}
+    return {**values, "tokenizer": tokenizer and tokenizer["given"]}
+
+
+def _dimensions_from_json(value: Mapping[str, Any]) -> Dimensions:
+    attributes = value["attributes"]
+    return Dimensions(
+        tuple(value["names"]), attributes and tuple(map(tuple, attributes)), bool(value["each"])
+    )
+
+
+def _form_to_json(form: Form) -> dict[str, Any]:
+    return {
+        **vars(form),
+        "dtypes": [dtype.str for dtype in form.dtypes],
+        "container": form.container.__name__,
+    }
+
+
+def _form_from_json(value: Mapping[str, Any]) -> Form:
+    return Form(
+        value["kind"],
+        tuple(value["names"]),
+        tuple(map(np.dtype, value["dtypes"])),
+        value["width"],
+        _CONTAINERS[value["container"]],
+    )
+
+
+def _scale_from_json(value: Mapping[str, Any]) -> Scale:
+    return Knots(tuple(value["knots"])) if "knots" in value else Ranks(tuple(value["order"]))
+
+
+def _interactions_to_json(interactions: Interactions) -> dict[str, Any]:
+    chosen: Any = interactions.chosen
+    if chosen is not None:
+        chosen = [[names, sorted(values, key=repr)] for names, values in chosen.items()]
+    return {
+        "order": int(interactions.order),
+        "ngrams": int(interactions.ngrams),
+        "chosen": chosen,
+    }
+
+
+def _interactions_from_json(value: Mapping[str, Any]) -> Interactions:
+    chosen = value["chosen"]
+    if chosen is not None:
+        chosen = {tuple(names): frozenset(map(as_tuple, values)) for names, values in chosen}
+    return Interactions(value["order"], chosen, value["ngrams"])
+
+
+def _frame_to_json(frame: pl.DataFrame | None) -> dict[str, Any] | None:
+    if frame is None:
+        return None
+    return {name: to_json(values) for name, values in frame.to_dict(as_series=False).items()}
+
+
+def _frame_reader(schema: Mapping[str, Any]) -> Callable[[Any], pl.DataFrame | None]:
+    def read(columns: Any) -> pl.DataFrame | None:
+        if columns is None:
+            return None
+        values = {name: from_json(column) for name, column in columns.items()}
+        return pl.DataFrame(values, schema=schema)
+
+    return read
+
+
+def as_tuple(value: Any) -> Any:
+    """Return a list as a tuple, as keys have to be, and any other value as it is."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+# --- the description ----------------------------------------------------------------------------
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the header.
+
+    Attributes
+    ----------
+    shape
+        What the JSON value may be.
+    meaning
+        What it says, in one sentence.
+    write
+        From the fitted state and the parameters of the estimator to the JSON value.
+    read
+        From the JSON value to the value in memory.
+    file_only
+        Whether it is in files only; stores hold the same in tables.
+    """
+
+    shape: Shape
+    meaning: str
+    write: Callable[[FittedState, Mapping[str, Any]], Any]
+    read: Callable[[Any], Any] = _unchanged
+    file_only: bool = False
+
+
+FIELDS: dict[str, Field] = {
+    "format": Field(COUNT, f"Version of the format: {FORMAT}.", lambda state, _: FORMAT),
+    "parameters": Field(
+        dict,
+        "Parameters of the estimator; of a tokenizer only its name.",
+        lambda _, parameters: {
+            name: _parameter_to_json(name, value) for name, value in parameters.items()
+        },
+        _parameters_from_json,
+    ),
+    "schema": Field(
+        {
+            "kind": Word(*KINDS),
+            "names": STRINGS,
+            "named": bool,
+            "closed": bool,
+            "missing": Word(*get_args(Missing)),
+            "width": COUNT,
+        },
+        "Attributes of the items: their names, whether the data named them, whether the set is "
+        "closed to new ones, how missing values count, and the number of columns.",
+        lambda state, _: asdict(state.model.schema),
+        lambda value: Schema(**{**value, "names": tuple(value["names"])}),
+    ),
+    "dimensions": Field(
+        {"names": STRINGS, "attributes": OneOf(None, ListOf(STRINGS)), "each": bool},
+        "Dimensions: their names, the attributes of each (null: one dimension holds all), and "
+        "whether every attribute is a dimension.",
+        lambda state, _: asdict(state.model.dimensions),
+        _dimensions_from_json,
+    ),
+    "sets": Field(
+        ListOf(ListOf(COUNT)),
+        "The policy: sets of dimensions by number, in the order in which they are tried; the last "
+        "one is empty.",
+        lambda state, _: [list(subset) for subset in state.model.policy],
+        lambda value: tuple(map(tuple, value)),
+    ),
+    "form": Field(
+        {
+            "kind": Word(*FORMS),
+            "names": STRINGS,
+            "dtypes": STRINGS,
+            "width": COUNT,
+            "container": Word(*_CONTAINERS),
+        },
+        "Form of y: its kind, the names and dtypes of the targets, their number, and the "
+        "container of an item's labels.",
+        lambda state, _: _form_to_json(state.model.form),
+        _form_from_json,
+    ),
+    "classes": Field(
+        dict,
+        "Classes in ascending order, as an array with its dtype.",
+        lambda state, _: to_json(state.model.classes),
+        from_json,
+    ),
+    "declared": Field(
+        ListOf(bool),
+        "For each class, whether it was declared with `classes=` and so stays without items.",
+        lambda state, _: state.model.declared.tolist(),
+        lambda value: np.array(value, dtype=bool),
+    ),
+    "scales": Field(
+        ObjectOf(OneOf({"knots": ListOf(OneOf(float, int))}, {"order": STRINGS})),
+        "For each continuous attribute its knots, for each ordinal attribute its order.",
+        lambda state, _: {name: asdict(scale) for name, scale in state.model.scales.items()},
+        lambda value: {name: _scale_from_json(scale) for name, scale in value.items()},
+    ),
+    "interactions": Field(
+        {"order": POSITIVE, "ngrams": POSITIVE, "chosen": OneOf(None, list)},
+        "Conjunctions: the most attributes and the most words of one, and those that were chosen "
+        "as pairs of attributes and values (null: all).",
+        lambda state, _: _interactions_to_json(state.model.interactions),
+        _interactions_from_json,
+    ),
+    "sharpness": Field(
+        ListOf(OneOf(None, POSITIVE)),
+        "For each set, the sharpness of its phases; null if it has no phases.",
+        lambda state, _: [
+            None if phases is None else phases.sharpness
+            for phases in map(state.model.phases.get, state.model.policy)
+        ],
+    ),
+    "values": Field(
+        OneOf(None, ObjectOf(list)),
+        "Table of the states visited while the policy was learnt, by column; null if it was not.",
+        lambda state, _: _frame_to_json(state.values),
+        _frame_reader(STATES),
+    ),
+    "history": Field(
+        OneOf(None, ObjectOf(list)),
+        "Table of the steps taken while phases were learnt, by column; null if they were not.",
+        lambda state, _: _frame_to_json(state.history),
+        _frame_reader(HISTORY),
+    ),
+    "evidence": Field(
+        ListOf(dict),
+        "Evidence for the thresholds of labels: arrays of the labels, of the true positives and "
+        "of the predicted positives by threshold, and of the positives.",
+        lambda state, _: [
+            to_json(getattr(state.evidence, part.name)) for part in fields(state.evidence)
+        ],
+        lambda value: Evidence(*map(from_json, value)),
+    ),
+    "warned": Field(
+        bool,
+        "Whether the user was warned of columns of measurements.",
+        lambda state, _: state.warned,
+    ),
+    "roles": Field(
+        {"targets": STRINGS, "weight": OneOf(None, str), "text": OneOf(None, str)},
+        "Columns of the data that hold the targets, the weight and the text of the items.",
+        lambda state, _: state.roles._asdict(),
+        lambda value: Roles(**{**value, "targets": tuple(value["targets"])}),
+    ),
+    "class_names": Field(
+        ObjectOf(STRINGS),
+        "For each column of classes, the text of each class.",
+        lambda state, _: class_names(state.model),
+        file_only=True,
+    ),
+    "entries": Field(
+        ListOf(COUNT),
+        "For each set, the number of its entries.",
+        lambda state, _: [state.model.corpora[subset].mass.nnz for subset in state.model.policy],
+        file_only=True,
+    ),
+    "order": Field(
+        OneOf(None, ListOf(COUNT)),
+        "Numbers of the single features in the order of their first rows; null: 0, 1, 2, ...",
+        lambda state, _: None if (order := feature_order(state.model)) is None else order.tolist(),
+        file_only=True,
+    ),
+    "batches": Field(
+        STRINGS,
+        "Ids of the batches that were learnt; they are not learnt again.",
+        lambda state, _: sorted(state.batches),
+        frozenset,
+        file_only=True,
+    ),
+}
+
+
+# --- what follows from it -----------------------------------------------------------------------
+
+
+def header_of(state: FittedState, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the header of a model in a store: everything but its entries and batches."""
+    return {
+        name: field.write(state, parameters)
+        for name, field in FIELDS.items()
+        if not field.file_only
+    }
+
+
+def file_header_of(state: FittedState, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the header of a model in a file."""
+    return {name: field.write(state, parameters) for name, field in FIELDS.items()}
+
+
+def values_of(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the fields of a header, as they are in memory.
+
+    Raises
+    ------
+    ModelFileError
+        If a later version of stc has written it.
+    """
+    check_format(header)
+    return {name: field.read(header[name]) for name, field in FIELDS.items() if name in header}
+
+
+def parameters_of(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the estimator.
+
+    A tokenizer is code, which is not stored: its value is the name of the function.
+    """
+    parameters: dict[str, Any] = FIELDS["parameters"].read(header["parameters"])
+    return parameters
+
+
+def check_format(header: Mapping[str, Any]) -> None:
+    """Raise an error if this version cannot read the format of a header."""
+    if not 1 <= header["format"] <= FORMAT:
+        raise ModelFileError(
+            f"the model is in format {header['format']}, this version reads up to {FORMAT}",
+            hint="upgrade stc",
+        )

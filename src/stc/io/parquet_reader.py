@@ -1,0 +1,123 @@
+"""Reading a model from a Parquet file that may be damaged or malicious."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from stc._training.state import FittedState
+from stc.exceptions import ModelFileError
+from stc.io.entries import read_entries
+from stc.io.footer import Footer, check_ends, read_footer
+from stc.io.header import values_of
+from stc.io.parquet_writer import DIGEST, HEADER, lists_too_much
+from stc.io.serializer import state_of
+from stc.io.validation import check_dtypes, check_header, check_state
+
+# Arrow's own description of the columns.
+_ARROW_SCHEMA = b"ARROW:schema"
+
+
+def read_model(path: str | Path) -> tuple[FittedState, dict[str, Any]]:
+    """Return the fitted state in a file, and the parameters of its estimator.
+
+    No code in the file is run, and nothing is decoded before its size is known.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model, is damaged or was written by a later version of stc.
+    """
+    with _naming(path):
+        data = _read_bytes(Path(path))
+        footer = read_footer(data)
+        _check_digest(data, footer)
+        header = _header(footer.metadata)
+        check_header(header)
+        check_dtypes(header["form"]["dtypes"], len(header["declared"]))
+        if sum(header["entries"]) != sum(footer.group_rows):
+            raise ModelFileError("the number of rows is not that in the header: it is damaged")
+        values = values_of(header)
+        # The types of the columns are those of Parquet; Arrow's description could change them.
+        end = data[footer.start :].replace(_ARROW_SCHEMA, b"-" * len(_ARROW_SCHEMA))
+        rows = pl.scan_parquet(io.BytesIO(data[: footer.start] + end))
+        frames = _row_groups(rows, footer)
+        entries = read_entries(values, frames, rows.collect_schema(), len(footer.group_rows))
+        state = state_of(values, entries)
+        check_state(state)
+        return state, values["parameters"]
+
+
+def _read_bytes(path: Path) -> bytes:
+    """Return the content of a file, if it starts and ends as a Parquet file does."""
+    if path.exists() and not path.is_file():
+        raise ModelFileError("not a regular file")
+    with path.open("rb") as file:
+        check_ends(file)
+        file.seek(0)
+        return file.read()
+
+
+def _check_digest(data: bytes, footer: Footer) -> None:
+    """Raise an error if a file has changed since it was written; one without a digest may."""
+    digest = footer.metadata.get(DIGEST)
+    if digest is None:
+        return
+    start = data.rindex(digest.encode(), footer.start)
+    computed = hashlib.sha256(data[:start])
+    computed.update(b"0" * len(digest))
+    computed.update(memoryview(data)[start + len(digest) :])
+    if computed.hexdigest() != digest:
+        raise ModelFileError("it has changed since it was written: it is damaged or was edited")
+
+
+def _header(metadata: Mapping[str, str]) -> Any:
+    if HEADER not in metadata:
+        raise ModelFileError("it is a table of data, not a model of stc")
+    if lists_too_much(metadata[HEADER]):
+        raise ModelFileError("the header lists too many values")
+    try:
+        return json.loads(metadata[HEADER])
+    except json.JSONDecodeError as error:
+        raise ModelFileError(f"the header is not JSON ({error})") from None
+
+
+def _row_groups(rows: pl.LazyFrame, footer: Footer) -> Iterator[pl.DataFrame]:
+    start = 0
+    for count in footer.group_rows:
+        yield rows.slice(start, count).collect()
+        start += count
+
+
+@contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """Turn every error in reading into a ModelFileError that names the file.
+
+    A file may be wrong in ways that no check foresees: these are errors of the file, too.
+    """
+    try:
+        yield
+    except (MemoryError, OSError):
+        raise
+    except ModelFileError as error:
+        raise _load_error(path, f"{error.message:.300}", error.hint) from None
+    except Exception as error:
+        cause = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise _load_error(path, f"it is damaged ({cause:.200})") from error
+    except BaseException as error:
+        # A panic in the Rust code of polars is not an Exception.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise _load_error(path, "its rows cannot be decoded") from None
+
+
+def _load_error(path: str | Path, cause: str, hint: str | None = None) -> ModelFileError:
+    message = f"cannot be loaded as a model: {cause}".replace("\n", " ")
+    return ModelFileError(message, path=str(path), hint=hint)
