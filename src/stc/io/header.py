@@ -26,11 +26,27 @@ from stc._training.state import FittedState
 from stc.exceptions import DataTypeError, ModelFileError, ParameterTypeError
 from stc.io.columns import class_names, feature_order
 from stc.io.json_values import from_json, to_json
-from stc.io.shapes import COUNT, POSITIVE, STRINGS, ListOf, ObjectOf, OneOf, Shape, Word
+from stc.io.shapes import (
+    BOOLEAN,
+    COUNT,
+    LIST,
+    NULL,
+    NUMBER,
+    OBJECT,
+    POSITIVE,
+    STRING,
+    Shape,
+    either,
+    list_of,
+    object_of,
+    object_with,
+    one_of,
+)
 
 # The version of the header and of the entries.
 FORMAT = 1
 
+_STRINGS = list_of(STRING)
 _CONTAINERS: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
@@ -126,10 +142,6 @@ def as_tuple(value: Any) -> Any:
 # --- the description ----------------------------------------------------------------------------
 
 
-def _unchanged(value: Any) -> Any:
-    return value
-
-
 @dataclass(frozen=True)
 class Field:
     """A field of the header.
@@ -151,14 +163,14 @@ class Field:
     shape: Shape
     meaning: str
     write: Callable[[FittedState, Mapping[str, Any]], Any]
-    read: Callable[[Any], Any] = _unchanged
+    read: Callable[[Any], Any] = lambda value: value
     file_only: bool = False
 
 
 FIELDS: dict[str, Field] = {
     "format": Field(COUNT, f"Version of the format: {FORMAT}.", lambda state, _: FORMAT),
     "parameters": Field(
-        dict,
+        OBJECT,
         "Parameters of the estimator; of a tokenizer only its name.",
         lambda _, parameters: {
             name: _parameter_to_json(name, value) for name, value in parameters.items()
@@ -166,73 +178,73 @@ FIELDS: dict[str, Field] = {
         _parameters_from_json,
     ),
     "schema": Field(
-        {
-            "kind": Word(*KINDS),
-            "names": STRINGS,
-            "named": bool,
-            "closed": bool,
-            "missing": Word(*get_args(Missing)),
-            "width": COUNT,
-        },
+        object_with(
+            kind=one_of(*KINDS),
+            names=_STRINGS,
+            named=BOOLEAN,
+            closed=BOOLEAN,
+            missing=one_of(*get_args(Missing)),
+            width=COUNT,
+        ),
         "Attributes of the items: their names, whether the data named them, whether the set is "
         "closed to new ones, how missing values count, and the number of columns.",
         lambda state, _: asdict(state.model.schema),
         lambda value: Schema(**{**value, "names": tuple(value["names"])}),
     ),
     "dimensions": Field(
-        {"names": STRINGS, "attributes": OneOf(None, ListOf(STRINGS)), "each": bool},
+        object_with(names=_STRINGS, attributes=either(list_of(_STRINGS), NULL), each=BOOLEAN),
         "Dimensions: their names, the attributes of each (null: one dimension holds all), and "
         "whether every attribute is a dimension.",
         lambda state, _: asdict(state.model.dimensions),
         _dimensions_from_json,
     ),
     "sets": Field(
-        ListOf(ListOf(COUNT)),
+        list_of(list_of(COUNT)),
         "The policy: sets of dimensions by number, in the order in which they are tried; the last "
         "one is empty.",
         lambda state, _: [list(subset) for subset in state.model.policy],
         lambda value: tuple(map(tuple, value)),
     ),
     "form": Field(
-        {
-            "kind": Word(*FORMS),
-            "names": STRINGS,
-            "dtypes": STRINGS,
-            "width": COUNT,
-            "container": Word(*_CONTAINERS),
-        },
+        object_with(
+            kind=one_of(*FORMS),
+            names=_STRINGS,
+            dtypes=_STRINGS,
+            width=COUNT,
+            container=one_of(*_CONTAINERS),
+        ),
         "Form of y: its kind, the names and dtypes of the targets, their number, and the "
         "container of an item's labels.",
         lambda state, _: _form_to_json(state.model.form),
         _form_from_json,
     ),
     "classes": Field(
-        dict,
+        OBJECT,
         "Classes in ascending order, as an array with its dtype.",
         lambda state, _: to_json(state.model.classes),
         from_json,
     ),
     "declared": Field(
-        ListOf(bool),
+        list_of(BOOLEAN),
         "For each class, whether it was declared with `classes=` and so stays without items.",
         lambda state, _: state.model.declared.tolist(),
         lambda value: np.array(value, dtype=bool),
     ),
     "scales": Field(
-        ObjectOf(OneOf({"knots": ListOf(OneOf(float, int))}, {"order": STRINGS})),
+        object_of(either(object_with(knots=list_of(NUMBER)), object_with(order=_STRINGS))),
         "For each continuous attribute its knots, for each ordinal attribute its order.",
         lambda state, _: {name: asdict(scale) for name, scale in state.model.scales.items()},
         lambda value: {name: _scale_from_json(scale) for name, scale in value.items()},
     ),
     "interactions": Field(
-        {"order": POSITIVE, "ngrams": POSITIVE, "chosen": OneOf(None, list)},
+        object_with(order=POSITIVE, ngrams=POSITIVE, chosen=either(LIST, NULL)),
         "Conjunctions: the most attributes and the most words of one, and those that were chosen "
         "as pairs of attributes and values (null: all).",
         lambda state, _: _interactions_to_json(state.model.interactions),
         _interactions_from_json,
     ),
     "sharpness": Field(
-        ListOf(OneOf(None, POSITIVE)),
+        list_of(either(POSITIVE, NULL)),
         "For each set, the sharpness of its phases; null if it has no phases.",
         lambda state, _: [
             None if phases is None else phases.sharpness
@@ -240,19 +252,19 @@ FIELDS: dict[str, Field] = {
         ],
     ),
     "values": Field(
-        OneOf(None, ObjectOf(list)),
+        either(object_of(LIST), NULL),
         "Table of the states visited while the policy was learnt, by column; null if it was not.",
         lambda state, _: _frame_to_json(state.values),
         _frame_reader(STATES),
     ),
     "history": Field(
-        OneOf(None, ObjectOf(list)),
+        either(object_of(LIST), NULL),
         "Table of the steps taken while phases were learnt, by column; null if they were not.",
         lambda state, _: _frame_to_json(state.history),
         _frame_reader(HISTORY),
     ),
     "evidence": Field(
-        ListOf(dict),
+        list_of(OBJECT),
         "Evidence for the thresholds of labels: arrays of the labels, of the true positives and "
         "of the predicted positives by threshold, and of the positives.",
         lambda state, _: [
@@ -261,36 +273,36 @@ FIELDS: dict[str, Field] = {
         lambda value: Evidence(*map(from_json, value)),
     ),
     "warned": Field(
-        bool,
+        BOOLEAN,
         "Whether the user was warned of columns of measurements.",
         lambda state, _: state.warned,
     ),
     "roles": Field(
-        {"targets": STRINGS, "weight": OneOf(None, str), "text": OneOf(None, str)},
+        object_with(targets=_STRINGS, weight=either(STRING, NULL), text=either(STRING, NULL)),
         "Columns of the data that hold the targets, the weight and the text of the items.",
         lambda state, _: state.roles._asdict(),
         lambda value: Roles(**{**value, "targets": tuple(value["targets"])}),
     ),
     "class_names": Field(
-        ObjectOf(STRINGS),
+        object_of(_STRINGS),
         "For each column of classes, the text of each class.",
         lambda state, _: class_names(state.model),
         file_only=True,
     ),
     "entries": Field(
-        ListOf(COUNT),
+        list_of(COUNT),
         "For each set, the number of its entries.",
         lambda state, _: [state.model.corpora[subset].mass.nnz for subset in state.model.policy],
         file_only=True,
     ),
     "order": Field(
-        OneOf(None, ListOf(COUNT)),
+        either(list_of(COUNT), NULL),
         "Numbers of the single features in the order of their first rows; null: 0, 1, 2, ...",
         lambda state, _: None if (order := feature_order(state.model)) is None else order.tolist(),
         file_only=True,
     ),
     "batches": Field(
-        STRINGS,
+        _STRINGS,
         "Ids of the batches that were learnt; they are not learnt again.",
         lambda state, _: sorted(state.batches),
         frozenset,
@@ -298,22 +310,21 @@ FIELDS: dict[str, Field] = {
     ),
 }
 
+SHAPE = object_with(**{name: field.shape for name, field in FIELDS.items()})
+
 
 # --- what follows from it -----------------------------------------------------------------------
 
 
-def header_of(state: FittedState, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the header of a model in a store: everything but its entries and batches."""
+def header_of(
+    state: FittedState, parameters: Mapping[str, Any], *, file: bool = False
+) -> dict[str, Any]:
+    """Return the header of a model in a store, or in a file."""
     return {
         name: field.write(state, parameters)
         for name, field in FIELDS.items()
-        if not field.file_only
+        if file or not field.file_only
     }
-
-
-def file_header_of(state: FittedState, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the header of a model in a file."""
-    return {name: field.write(state, parameters) for name, field in FIELDS.items()}
 
 
 def values_of(header: Mapping[str, Any]) -> dict[str, Any]:

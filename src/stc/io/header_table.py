@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from stc.io.header import FIELDS
-from stc.io.shapes import describe
 
 _START = "<!-- written by `python -m stc.io.header_table docs/format.md` -->\n"
 _END = "<!-- end -->\n"
@@ -17,7 +16,7 @@ def table() -> str:
     rows = ["| field | type | meaning |", "|---|---|---|"]
     for name, field in FIELDS.items():
         note = " Only in files." if field.file_only else ""
-        rows.append(f"| `{name}` | {describe(field.shape)} | {field.meaning}{note} |")
+        rows.append(f"| `{name}` | {field.shape.text} | {field.meaning}{note} |")
     return "\n".join(rows) + "\n"
 
 

@@ -24,7 +24,7 @@ from stc.exceptions import DataError
 from stc.io.columns import MAX_BYTES, class_names, file_schema, text_size
 from stc.io.entries import too_wide
 from stc.io.footer import MAX_ROWS
-from stc.io.header import file_header_of
+from stc.io.header import header_of
 
 # Keys of the metadata.
 HEADER, DIGEST, VERSION = "stc", "stc.digest", "stc.version"
@@ -57,7 +57,7 @@ def write_model(state: FittedState, parameters: Mapping[str, Any], path: str | P
         The file.
     """
     model = state.model
-    header = file_header_of(state, parameters)
+    header = header_of(state, parameters, file=True)
     header_text = json.dumps(header, ensure_ascii=False, allow_nan=False)
     if lists_too_much(header_text) or too_wide(model.schema.width, sum(header["entries"])):
         raise DataError(

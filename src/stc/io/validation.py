@@ -15,8 +15,8 @@ from stc._core.scales import Knots, Ranks
 from stc._core.schema import Schema
 from stc._training.state import FittedState
 from stc.exceptions import ModelFileError
-from stc.io.header import FIELDS, check_format
-from stc.io.shapes import check_shape
+from stc.io.header import SHAPE, check_format
+from stc.io.shapes import COUNT, object_with
 
 # The most memory that the labels of a target may take.
 _MAX_BYTES = 1 << 28
@@ -35,9 +35,9 @@ def require(condition: bool, message: str) -> None:
 
 def check_header(header: Any) -> None:
     """Raise an error if a header is not one, or its fields contradict each other."""
-    check_shape(header, {"format": FIELDS["format"].shape}, "header")
+    object_with(format=COUNT).check(header, "header")
     check_format(header)
-    check_shape(header, {name: field.shape for name, field in FIELDS.items()}, "header")
+    SHAPE.check(header, "header")
     known = {field.name for field in fields(Schema)}
     require(set(header["schema"]) == known, "header.schema has unknown fields")
     sets, names = header["sets"], header["dimensions"]["names"]
