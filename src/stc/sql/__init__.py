@@ -1,4 +1,4 @@
-"""A model's prediction as one SQL query, for a database that never saw this library."""
+"""The prediction of a model as one SQL query, which a database runs without stc."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ def to_sql(
     item: str = "item",
     thresholds: Floats | None = None,
 ) -> str:
-    """The probabilities of a model as one query that holds its weights.
+    """Return the probabilities of a model as one query, which holds its weights.
 
     Parameters
     ----------
     cascade
-        The weights for the hyper-parameters of now.
+        The weights of the model for its current hyper-parameters.
     dialect
-        The language of the database: "duckdb", "sqlite", "postgres", or another that sqlglot has.
+        The dialect of the database: "duckdb", "sqlite", "postgres", or another one of sqlglot.
     form
-        "long": a row per item and class. "wide": a row per item, a column per class.
+        "long": a row for each item and class. "wide": a row for each item, a column for each class.
     features
-        A table (item, feature, weight): a row for each value of an item.
+        A table (item, feature, weight) with a row for each value of an item.
     data
-        Instead: a table with a row per item and a column per attribute.
+        Instead of `features`: a table with a row for each item and a column for each attribute.
     item
-        The column of `data` that tells the items apart.
+        The column of `data` that identifies the items.
     thresholds
-        With several labels an item: how probable each must be, beside the most probable one.
+        With several labels per item, the ratio to the most probable label from which each is
+        predicted.
 
     Returns
     -------
@@ -54,6 +55,6 @@ def to_sql(
     FROM stc_answers AS t
     """
     optional("sqlglot", "sql", "to_sql")
-    from stc.sql.query import query
+    from stc.sql.query import query_text
 
-    return query(cascade, dialect, form, features, data, item, thresholds)
+    return query_text(cascade, dialect, form, features, data, item, thresholds)

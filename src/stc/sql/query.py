@@ -1,4 +1,4 @@
-"""The query: where the items are, their scores, and what becomes of these."""
+"""The query: the items, their scores and their probabilities."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from sqlglot.generator import Generator
 
 from stc._core.cascade import Cascade
 from stc._core.formulas import Floats
-from stc.sql.columns import from_data
-from stc.sql.long import long_answers, long_scores
-from stc.sql.reading import from_features, table_of
-from stc.sql.terms import Answers, Terms
-from stc.sql.tree import Query
-from stc.sql.wide import wide_answers, wide_scores
+from stc.exceptions import ParameterError
+from stc.sql.expressions import Query
+from stc.sql.feature_table import parse_table, read_features
+from stc.sql.item_table import read_items
+from stc.sql.long_form import long_answers, long_scores
+from stc.sql.weights import Classes, ModelWeights
+from stc.sql.wide_form import wide_answers, wide_scores
 
 
-def query(
+def query_text(
     cascade: Cascade,
     dialect: str,
     form: Literal["long", "wide"],
@@ -29,43 +30,49 @@ def query(
     item: str,
     thresholds: Floats | None,
 ) -> str:
-    """The probabilities of a model as one SELECT; see `stc.sql.to_sql`."""
+    """Return the probabilities of a model as one SELECT; see `stc.sql.to_sql`."""
     if form not in ("long", "wide"):
-        raise ValueError(f"form={form!r}: give 'long' or 'wide'")
-    dialect = type(Dialect.get_or_raise(dialect)).__name__.lower()
-    whole = Query(dialect)
-    terms, answers = Terms.of(cascade), Answers.of(cascade.model, thresholds)
-    table = table_of(features if data is None else data, dialect)
-    if data is None:
-        found = from_features(whole, terms, table)
-    else:
-        found = from_data(whole, terms, cascade.model, table, item)
-    scores = long_scores if form == "long" else wide_scores
-    answer = long_answers if form == "long" else wide_answers
-    select = answer(whole, scores(whole, terms, answers, found), answers)
-    if table.name.lower() in whole.names:
-        raise ValueError(f"the query has a part named {table.name!r}, too: rename the table")
-    names = [item, *terms.attributes, *answers.targets, *answers.names]
-    return _rendered(whole, select, pretty=_can_be_indented(names, terms))
-
-
-def _can_be_indented(names: Sequence[str], terms: Terms) -> bool:
-    """Whether indenting the query will leave all names in it as they are."""
-    mark = Generator.SENTINEL_LINE_BREAK  # what stands for the end of a line within a text
-    return not any("\n" in own or mark in own for own in names) and mark not in str(terms.features)
-
-
-def _rendered(whole: Query, select: exp.Select, pretty: bool) -> str:
-    tree = whole.written(select)
+        raise ParameterError(f"form={form!r}: expected 'long' or 'wide'")
     try:
-        return tree.sql(
-            whole.dialect,
+        dialect = type(Dialect.get_or_raise(dialect)).__name__.lower()
+    except ValueError as error:
+        raise ParameterError(f"dialect={dialect!r}: {error}") from None
+    query = Query(dialect)
+    weights, classes = ModelWeights.of(cascade), Classes.of(cascade.model, thresholds)
+    table = parse_table(features if data is None else data, dialect)
+    if data is None:
+        known = read_features(query, weights, table)
+    else:
+        known = read_items(query, weights, cascade.model, table, item)
+    scores = long_scores if form == "long" else wide_scores
+    answers = long_answers if form == "long" else wide_answers
+    select = answers(query, scores(query, weights, classes, known), classes)
+    if table.name.lower() in query.names:
+        raise ParameterError(
+            f"the query has a part named {table.name!r}, as the table is", hint="rename the table"
+        )
+    names = [item, *weights.attributes, *classes.targets, *classes.names]
+    return _rendered(query, select, pretty=_can_be_indented(names, weights))
+
+
+def _can_be_indented(names: Sequence[str], weights: ModelWeights) -> bool:
+    """Return whether all names stay as they are if the query is indented."""
+    mark = Generator.SENTINEL_LINE_BREAK  # stands for a line break within text
+    if any("\n" in name or mark in name for name in names):
+        return False
+    return mark not in str(weights.features)
+
+
+def _rendered(query: Query, select: exp.Select, pretty: bool) -> str:
+    try:
+        return query.completed(select).sql(
+            query.dialect,
             pretty=pretty,
             max_text_width=10**9,
             unsupported_level=ErrorLevel.RAISE,
             copy=False,
         )
     except UnsupportedError as error:
-        raise ValueError(
-            f"the query cannot be said in dialect={whole.dialect!r}: {error}"
+        raise ParameterError(
+            f"dialect={query.dialect!r} cannot express the query: {error}"
         ) from None
