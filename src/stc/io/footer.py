@@ -79,10 +79,7 @@ def read_footer(data: bytes) -> Footer:
         }
         groups = _field(footer, 4, list, "row groups")
         rows = _field(footer, 3, int, "number of rows")
-        if rows > _MAX_ROWS_PER_BYTE * len(data) or len(groups) > _GROUPS + rows // _ROWS_PER_GROUP:
-            raise ModelFileError(
-                f"it claims {rows:,} rows in {len(groups):,} groups and {len(data):,} bytes"
-            )
+        _check_size(rows, len(groups), len(data))
         _check_overlap(groups)
         group_rows = [_check_group(data, start, group) for group in groups]
     except (ThriftError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
@@ -90,6 +87,12 @@ def read_footer(data: bytes) -> Footer:
     if sum(group_rows) != rows:
         raise ModelFileError("its row groups have another number of rows: it is damaged")
     return Footer(metadata, group_rows, start)
+
+
+def _check_size(rows: int, groups: int, size: int) -> None:
+    """Raise an error for more rows or row groups than a writer would put into so many bytes."""
+    if rows > _MAX_ROWS_PER_BYTE * size or groups > _GROUPS + rows // _ROWS_PER_GROUP:
+        raise ModelFileError(f"it claims {rows:,} rows in {groups:,} groups and {size:,} bytes")
 
 
 def _check_schema(elements: Sequence[Any]) -> None:
