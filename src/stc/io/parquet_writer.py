@@ -66,6 +66,13 @@ def write_model(state: FittedState, parameters: Mapping[str, Any], path: str | P
             path=str(path),
             hint="use pickle or a store",
         )
+    try:
+        header_text.encode()
+    except UnicodeEncodeError as error:
+        character = header_text[error.start]
+        raise DataError(
+            f"an attribute or class holds {character!r}, which UTF-8 cannot encode", path=str(path)
+        ) from None
     metadata = {HEADER: header_text, VERSION: __version__, DIGEST: _BLANK}
     path = Path(path)
     with beside(path) as part:

@@ -12,7 +12,7 @@ from sqlglot.generator import Generator
 
 from stc._core.cascade import Cascade
 from stc._core.formulas import Floats
-from stc.exceptions import ParameterError
+from stc.exceptions import ParameterError, ParameterTypeError
 from stc.sql.expressions import Query
 from stc.sql.feature_table import parse_table, read_features
 from stc.sql.item_table import read_items
@@ -33,10 +33,12 @@ def query_text(
     """Return the probabilities of a model as one SELECT; see `stc.sql.to_sql`."""
     if form not in ("long", "wide"):
         raise ParameterError(f"form={form!r}: expected 'long' or 'wide'")
+    if not isinstance(item, str):
+        raise ParameterTypeError(f"item is a string, got {type(item).__name__}")
     try:
         dialect = type(Dialect.get_or_raise(dialect)).__name__.lower()
     except ValueError as error:
-        raise ParameterError(f"dialect={dialect!r}: {error}") from None
+        raise ParameterError(f"dialect={dialect!r}: {error}".rstrip(".")) from None
     query = Query(dialect)
     weights, classes = ModelWeights.of(cascade), Classes.of(cascade.model, thresholds)
     table = parse_table(features if data is None else data, dialect)
