@@ -449,8 +449,9 @@ class FittedModel:
             check_answers(fitted.cascade)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             raise ModelFileError(
-                f"{path} is no model that can be opened: its parameters are not those it was "
-                f"learnt with ({error!s:.200})"
+                "cannot be loaded as a model: its parameters do not fit its state "
+                f"({error!s:.200})",
+                path=str(path),
             ) from None
         return fitted
 

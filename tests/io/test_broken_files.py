@@ -18,9 +18,9 @@ import pytest
 
 import stc
 from stc import ModelFileError, SparseTensorClassifier, load
-from stc.io import inspection
-from stc.io.archiving import FORMAT
-from stc.io.plain import from_plain
+from stc.io import footer
+from stc.io.header import FORMAT
+from stc.io.json_values import from_json
 from support import broken_files
 from support.file_cases import assert_exact
 
@@ -56,21 +56,21 @@ def saved(path: Path, **header: Any) -> None:
         ({"format": FORMAT + 1}, "upgrade stc"),
         ({"format": 0}, "upgrade stc"),
         ({"sets": [[0]]}, "last set"),
-        ({"sets": [[1], []]}, "sets are not of dimensions"),
-        ({"entries": [159, 7]}, "not have as many entries"),
+        ({"sets": [[1], []]}, "sets are not sets of its dimensions"),
+        ({"entries": [159, 7]}, "number of rows is not that in the header"),
         ({"entries": [159, 8]}, "set 0 has 160 entries, not 159"),
-        ({"declared": []}, "declares"),
+        ({"declared": []}, "header.declared has another length"),
         ({"class_names": {"class": ["Bug"] * 7}}, "class"),
         ({"form": {"kind": "labels", "names": [], "dtypes": ["<U99999999"], "width": 1,
-                   "container": "list"}}, "too much room"),
+                   "container": "list"}}, "too much memory"),
         ({"classes": {"array": ["<U400000000", [1], ["x"]]}}, "class"),
-        ({"classes": {"os.system": "true"}}, "no type that a model may hold"),
+        ({"classes": {"os.system": "true"}}, "not a type that a model may hold"),
         ({"parameters": {"power": -1.0}}, "power"),
         ({"parameters": {"powder": 1.0}}, "powder"),
         ({"parameters": {"dimensions": "each"}}, "dimensions"),
         ({"batches": [1]}, "batches"),
         ({"scales": {"legs": {"knots": [2.0, 1.0]}}}, "ascending"),
-        ({"scales": {"wings": {"order": ["a"]}}}, "no attribute"),
+        ({"scales": {"wings": {"order": ["a"]}}}, "unknown attribute"),
     ],
     ids=lambda own: next(iter(own)) if isinstance(own, dict) else "",
 )  # fmt: skip
@@ -78,7 +78,8 @@ def test_a_header_that_cannot_be(change: Any, told: str, path: Path) -> None:
     saved(path, **change)
     with pytest.raises(ModelFileError, match=told) as caught:
         load(path)
-    assert str(caught.value).startswith(str(path))
+    assert caught.value.path == str(path)
+    assert str(caught.value).startswith(f"{path}: cannot be loaded as a model: ")
 
 
 def test_a_file_that_was_edited_is_refused(path: Path) -> None:
@@ -93,8 +94,8 @@ def test_a_file_that_was_edited_is_refused(path: Path) -> None:
 
 def test_other_files_are_refused_in_words(path: Path) -> None:
     for raw, told in (
-        (b"", "no Parquet file"),
-        (pickle.dumps(print), "no Parquet file"),
+        (b"", "not a Parquet file"),
+        (pickle.dumps(print), "not a Parquet file"),
         (b"PAR1", "cut short"),
         (b"PAR1" + b"\xff" * 8 + b"PAR1", "longer than the file"),
     ):
@@ -102,7 +103,7 @@ def test_other_files_are_refused_in_words(path: Path) -> None:
         with pytest.raises(ModelFileError, match=told):
             load(path)
     pl.DataFrame({"a": [1]}).write_parquet(path)
-    with pytest.raises(ModelFileError, match="a table of data, and no model"):
+    with pytest.raises(ModelFileError, match="a table of data, not a model"):
         load(path)
 
 
@@ -110,22 +111,22 @@ def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for strange in (pipe, tmp_path, Path("/dev/zero")):
-        with pytest.raises(ModelFileError, match="no file"):
+        with pytest.raises(ModelFileError, match="not a regular file"):
             load(strange)
     huge = tmp_path / "huge"
     with huge.open("wb") as file:
         file.truncate(1 << 36)  # takes no room on the disk
-    with pytest.raises(ModelFileError, match="no Parquet file"):
+    with pytest.raises(ModelFileError, match="not a Parquet file"):
         load(huge)
 
 
 def test_columns_within_columns_are_refused() -> None:
     leaf, group = {4: b"x"}, {4: b"x", 5: 1}
-    inspection._check_schema([{4: b"root", 5: 2}, leaf, group, group, leaf])
+    footer._check_schema([{4: b"root", 5: 2}, leaf, group, group, leaf])
     with pytest.raises(ModelFileError, match="not those of a model"):
-        inspection._check_schema([group] * 5000 + [leaf])
+        footer._check_schema([group] * 5000 + [leaf])
     with pytest.raises(ModelFileError, match="in no group"):
-        inspection._check_schema([group, leaf, leaf])
+        footer._check_schema([group, leaf, leaf])
 
 
 def test_what_is_said_of_types_for_others_is_not_followed(path: Path) -> None:
@@ -143,17 +144,17 @@ def test_what_is_said_of_types_for_others_is_not_followed(path: Path) -> None:
 
 def test_columns_that_share_bytes_are_refused() -> None:
     column = {3: {9: 4, 7: 100}}
-    with pytest.raises(ModelFileError, match="share bytes"):
-        inspection._check_apart([{1: [column]}, {1: [column]}])
+    with pytest.raises(ModelFileError, match="overlap"):
+        footer._check_overlap([{1: [column]}, {1: [column]}])
     with pytest.raises(ModelFileError, match="claims"):
-        inspection._check_size(10**9, 1, 5000)
+        footer._check_size(10**9, 1, 5000)
     with pytest.raises(ModelFileError, match="claims"):
-        inspection._check_size(100_000, 20_000, 10**7)
+        footer._check_size(100_000, 20_000, 10**7)
 
 
 def test_texts_with_room_without_end_are_as_long_as_they_are() -> None:
-    assert from_plain({"array": ["<U400000000", [2], ["x", "yy"]]}).dtype == np.dtype("<U2")
-    assert from_plain({"array": ["<U9", [1], ["x"]]}).dtype == np.dtype("<U9")
+    assert from_json({"array": ["<U400000000", [2], ["x", "yy"]]}).dtype == np.dtype("<U2")
+    assert from_json({"array": ["<U9", [1], ["x"]]}).dtype == np.dtype("<U9")
 
 
 def test_loading_runs_nothing(path: Path) -> None:

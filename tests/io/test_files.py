@@ -7,7 +7,6 @@ import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import duckdb
@@ -20,8 +19,8 @@ from scipy import sparse
 
 import stc
 from stc import SparseTensorClassifier, load
-from stc.io import columns, exclusively
-from stc.io.archiving import FORMAT
+from stc.io import columns, parquet_writer
+from stc.io.header import FORMAT
 from support import golden_files
 from support.conformance import ANY_SETTING, SETTINGS
 from support.file_cases import assert_exact
@@ -60,7 +59,7 @@ def test_the_order_of_features_comes_back(path: Path) -> None:
     weight = np.random.default_rng(0).random(len(X))
     policy = [["c", "b"], ["a"], ["b"]]
     model = SparseTensorClassifier(dimensions="each", policy=policy).fit(X, y, weight)
-    assert columns.order_of(model.fitted_.model) is not None
+    assert columns.feature_order(model.fitted_.model) is not None
     model.save(path)
     assert_exact(model, load(path), X)
 
@@ -125,13 +124,12 @@ def test_labels_that_look_alike_are_told_apart(path: Path) -> None:
     model = SparseTensorClassifier().fit([["a"], ["b"]], y.to_list())
     model.save(path)
     assert_exact(model, load(path), [["a"]])
-    assert columns._names([1, "1"]) == ["1", '"1"']
-    assert columns._names(["a", "a", "b"]) == ["a", "a", "b"]
+    assert columns._label_texts([1, "1"]) == ["1", '"1"']
+    assert columns._label_texts(["a", "a", "b"]) == ["a", "a", "b"]
 
 
 def test_many_entries_are_cut_into_groups(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "_ROWS", 7)
-    monkeypatch.setattr("stc.io.MOST_ROWS", 14)
+    monkeypatch.setattr(parquet_writer, "_ROWS", 7)
     X, y = stc.load_zoo()
     model = SparseTensorClassifier().fit(X, y)
     model.save(path)
@@ -242,7 +240,7 @@ def test_what_goes_wrong_leaves_the_old_file(path: Path, monkeypatch: pytest.Mon
     model = SparseTensorClassifier().fit([["a"]], ["x"])
     model.save(path)
     before = path.read_bytes()
-    monkeypatch.setattr("stc.io._seal", lambda part: 1 / 0)
+    monkeypatch.setattr("stc.io.parquet_writer._write_digest", lambda part: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         model.partial_fit([["b"]], ["y"]).save(path)
     assert path.read_bytes() == before
@@ -293,19 +291,3 @@ def test_a_name_as_long_as_a_system_allows(tmp_path: Path) -> None:
     path = tmp_path / ("m" * 247 + ".parquet")
     SparseTensorClassifier().fit([["a"]], ["x"]).save(path)
     assert load(path).classes_.tolist() == ["x"]
-
-
-def test_one_at_a_time(path: Path) -> None:
-    SparseTensorClassifier().fit([["a"]], ["x"]).save(path)
-
-    def add() -> None:
-        for _ in range(10):
-            with exclusively(path):
-                load(path).partial_fit([["a"]], ["x"]).save(path)
-
-    threads = [Thread(target=add) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert load(path).class_mass_.tolist() == [41.0]

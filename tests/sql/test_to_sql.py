@@ -8,7 +8,8 @@ import pytest
 import sqlglot
 
 from stc import SparseTensorClassifier, load_zoo
-from stc.sql import tree
+from stc.exceptions import DataError, ParameterError
+from stc.sql import expressions
 from support.databases import DuckDB, SQLite
 from support.export_cases import ANY_CASE, CASES, Database, check, close, typed_columns
 
@@ -32,7 +33,9 @@ def test_types_that_sqlite_has_not() -> None:
 
 
 def test_sqlite_gets_many_rows_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "_PIECE", 300)  # else there would have to be 20,000 features
+    monkeypatch.setattr(
+        expressions, "_SQLITE_ROWS", 300
+    )  # else there would have to be 20,000 features
     *_, (model, X) = CASES["many"]()
     assert model.to_sql("sqlite").count("VALUES") > 4
     check(SQLite(), model, X)
@@ -104,7 +107,7 @@ def test_scores_that_would_vanish(database: Database) -> None:
 
 def test_names_that_two_features_share() -> None:
     model = SparseTensorClassifier().fit([{"a": "b=c"}, {"a=b": "c"}], ["x", "y"])
-    with pytest.raises(ValueError, match=r"two features are named 'a=b=c'.*give data="):
+    with pytest.raises(DataError, match=r"have the same name 'a=b=c'.*give data="):
         model.to_sql()
     # From a table of items there is no doubt.
     database = DuckDB()
@@ -130,9 +133,9 @@ def test_text_that_sqlglot_has_a_meaning_for(form: str) -> None:
     "name", ["f; DROP TABLE f", "f, g", "(SELECT 1)", "f AS g", "it's", "f()", ""]
 )
 def test_what_is_no_table(name: str) -> None:
-    with pytest.raises(ValueError, match="is not the name of a table"):
+    with pytest.raises(ParameterError, match="is not the name of a table"):
         lights().to_sql(features=name)
-    with pytest.raises(ValueError, match="is not the name of a table"):
+    with pytest.raises(ParameterError, match="is not the name of a table"):
         lights().to_sql("postgres", data=name)
 
 
@@ -158,26 +161,26 @@ def test_a_column_that_is_not_there_is_an_error(database: Database) -> None:
 
 def test_what_is_refused() -> None:
     model = lights()
-    with pytest.raises(ValueError, match="form='broad': give 'long' or 'wide'"):
+    with pytest.raises(ParameterError, match="form='broad': expected 'long' or 'wide'"):
         model.to_sql(form="broad")
-    with pytest.raises(ValueError, match="Unknown dialect 'postgresql'"):
+    with pytest.raises(ParameterError, match="Unknown dialect 'postgresql'"):
         model.to_sql("postgresql")
-    with pytest.raises(ValueError, match="a part named 'stc_items', too: rename the table"):
+    with pytest.raises(ParameterError, match="'stc_items', as the table is; rename the table"):
         model.to_sql(features="stc_items")
     texts = SparseTensorClassifier().fit(["good", "bad"], ["+", "-"])
-    with pytest.raises(ValueError, match=r"data='t' needs attributes.*from documents"):
+    with pytest.raises(ParameterError, match=r"data='t' needs attributes.*from documents"):
         texts.to_sql(data="t")
     null = SparseTensorClassifier().fit([["a\0"], ["b"]], ["+", "-"])
-    with pytest.raises(ValueError, match=r"'x0=a.x00' holds the character NUL"):
+    with pytest.raises(DataError, match=r"'x0=a.x00' holds the character NUL"):
         null.to_sql()
     apart = SparseTensorClassifier(power=600.0).fit(
         [["a"]] * 999 + [["b"]], ["+"] * 998 + ["-"] * 2
     )
-    with pytest.raises(ValueError, match="too far apart"):
+    with pytest.raises(ParameterError, match="too far apart"):
         apart.to_sql()
     both = pl.DataFrame({"a": ["b_c", "b"], "a_b": ["c", "d"]})
     joint = SparseTensorClassifier().fit([["u"], ["v"]], both)
-    with pytest.raises(ValueError, match="columns of the same name"):
+    with pytest.raises(DataError, match="columns of the same name"):
         joint.to_sql(form="wide")
 
 

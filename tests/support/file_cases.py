@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from polars.testing import assert_frame_equal
 
-from stc import SparseTensorClassifier
+from stc import SparseTensorClassifier, load
+from stc.io import exclusively
 from support.conformance import assert_same
 
 
@@ -42,3 +44,10 @@ def assert_exact(one: SparseTensorClassifier, other: SparseTensorClassifier, X: 
             assert_frame_equal(a, b, check_exact=True)
     if mine.model.form.multilabel:
         exactly(one.label_threshold_, other.label_threshold_)
+
+
+def update(path: Path, times: int) -> None:
+    """Add an item to a model file so many times, in turns with others."""
+    for _ in range(times):
+        with exclusively(path):
+            load(path).partial_fit([["a"]], ["x"]).save(path)

@@ -17,7 +17,7 @@ if __name__ == "__main__":  # run alone, it finds its neighbours too
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import stc
-from stc.io.archiving import FORMAT
+from stc.io.header import FORMAT
 from support.conformance import SETTINGS
 
 FOLDER = Path(__file__).parents[1] / "io" / "golden"

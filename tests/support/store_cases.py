@@ -13,7 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from stc.exceptions import DataError, ParameterError, ParameterTypeError, StcError, StoreError
-from stc.io.archive import ENTRIES, Archive
+from stc.io import ENTRIES, Archive
 from stc.stores import Store, Writing, open_store
 from support import store_stress
 

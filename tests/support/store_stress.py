@@ -22,7 +22,7 @@ from pathlib import Path
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from stc.io.archive import ENTRIES
+from stc.io import ENTRIES
 from stc.stores import StoreError, Writing, open_store
 
 NAME = "stress"

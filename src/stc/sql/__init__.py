@@ -51,7 +51,7 @@ def to_sql(
     >>> from stc import SparseTensorClassifier
     >>> from stc.sql import to_sql
     >>> model = SparseTensorClassifier().fit([["red"], ["green"]], ["stop", "go"])
-    >>> print(to_sql(model._cascade(), form="wide").splitlines()[-1])
+    >>> print(to_sql(model.fitted_.cascade, form="wide").splitlines()[-1])
     FROM stc_answers AS t
     """
     optional("sqlglot", "sql", "to_sql")
