@@ -69,8 +69,8 @@ class Counterfactual(TableMixin):
     --------
     >>> from stc import SparseTensorClassifier
     >>> model = SparseTensorClassifier().fit([["milk", 4], ["eggs", 2]], ["cat", "hen"])
-    >>> found = model.explain([["milk", 2]]).counterfactual(0)
-    >>> found.removal.label, found.removal.values
+    >>> counterfactual = model.explain([["milk", 2]]).counterfactual(0)
+    >>> counterfactual.removal.label, counterfactual.removal.values
     ('hen', (('x0', 'milk', None, 'x0=milk'),))
     """
 

@@ -271,7 +271,7 @@ def _search_tokens(text: str, tokens: Set[str]) -> list[tuple[int, int, str]]:
     lengths: dict[str, set[int]] = {}
     for token in filter(None, tokens):
         lengths.setdefault(token[0].lower(), set()).add(len(token))
-    longest_first = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+    longest_first = {first: sorted(sizes, reverse=True) for first, sizes in lengths.items()}
     spans, at = [], 0
     while at < len(text):
         for length in longest_first.get(text[at].lower(), ()):

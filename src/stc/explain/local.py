@@ -256,8 +256,8 @@ class LocalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> found = model.explain(["good bad"]).impact(0, "+")
-        >>> found["feature"].to_list(), found["drop"].round(2).to_list()
+        >>> impact = model.explain(["good bad"]).impact(0, "+")
+        >>> impact["feature"].to_list(), impact["drop"].round(2).to_list()
         (['good', 'bad'], [0.43, -0.57])
         """
         place = self._place(item)
@@ -312,8 +312,8 @@ class LocalExplanation(TableMixin):
         >>> from stc import SparseTensorClassifier
         >>> X, y = [["milk", 4], ["eggs", 2], ["eggs", 0]], ["cat", "hen", "eel"]
         >>> model = SparseTensorClassifier().fit(X, y)
-        >>> found = model.explain([["milk", 2]]).counterfactual(0)
-        >>> found.removal.values, found.removal.label
+        >>> counterfactual = model.explain([["milk", 2]]).counterfactual(0)
+        >>> counterfactual.removal.values, counterfactual.removal.label
         ((('x0', 'milk', None, 'x0=milk'),), 'hen')
         """
         place = self._place(item)

@@ -116,8 +116,8 @@ class GlobalExplanation(TableMixin):
         ['good', 'bad']
         """
         table = self.table.sort("weight", descending=True, maintain_order=True)
-        kept = table.group_by("class", maintain_order=True).head(n)
-        return self._with(kept.sort("class", maintain_order=True))
+        strongest = table.group_by("class", maintain_order=True).head(n)
+        return self._with(strongest.sort("class", maintain_order=True))
 
     def for_class(self, label: Any) -> GlobalExplanation:
         """Return the rows of one class.

@@ -84,7 +84,7 @@ class ItemData:
         counterfactuals = self._counterfactuals()
         items = []
         for place, number in enumerate(self.numbers.tolist()):
-            cells = self._kept_cells(place)
+            cells = self._shown_cells(place)
             data = {
                 "n": number,
                 "p": int(self.answers.best[place]),
@@ -115,14 +115,14 @@ class ItemData:
 
     @cached_property
     def slots(self) -> NDArray[np.int64]:
-        """Numbers of the classes kept for each item: predicted, true, most probable others."""
+        """Numbers of the classes shown for each item: predicted, true, most probable others."""
         priority = self.answers.probabilities.copy()
         n_classes = priority.shape[1]
         if self.truth is not None:
             priority += 2.0 * self.truth.true[:, :n_classes]
         priority[np.arange(len(priority)), self.answers.best] = np.inf
-        kept = min(n_classes, _CLASSES_LONG if self._long else _CLASSES)
-        order: NDArray[np.int64] = np.argsort(-priority, axis=1, kind="stable")[:, :kept]
+        shown = min(n_classes, _CLASSES_LONG if self._long else _CLASSES)
+        order: NDArray[np.int64] = np.argsort(-priority, axis=1, kind="stable")[:, :shown]
         return order
 
     def _probabilities(self, place: int) -> list[list[int]]:
@@ -133,12 +133,12 @@ class ItemData:
 
     @cached_property
     def _tables(self) -> list[pl.DataFrame]:
-        """Contributions of all items to the first class kept, to the second, ..."""
+        """Contributions of all items to the first class shown, to the second, ..."""
         return [LocalExplanation(self.answers, classes).table for classes in self.slots.T]
 
     @cached_property
     def _scores(self) -> NDArray[np.float64]:
-        """Scores of the classes kept, relative to the highest one of the item."""
+        """Scores of the classes shown, relative to the highest one of the item."""
         along = pl.col("contribution") * pl.col("phase").cos()
         scores = np.zeros(self.slots.shape)
         for slot, table in enumerate(self._tables):
@@ -151,7 +151,7 @@ class ItemData:
 
     @cached_property
     def _shares(self) -> list[dict[Cell, NDArray[np.float64]]]:
-        """Shares of each value of each item in the scores of the classes kept."""
+        """Shares of each value of each item in the scores of the classes shown."""
         return self._sums(map(self._by_value, self._tables))
 
     def _sums(self, tables: Iterable[pl.DataFrame]) -> list[dict[Any, NDArray[np.float64]]]:
@@ -201,15 +201,15 @@ class ItemData:
                 cells[item].append((column.attribute, value_of(column, code)))
         return cells
 
-    def _kept_cells(self, place: int) -> list[Cell]:
+    def _shown_cells(self, place: int) -> list[Cell]:
         """Return the values to show: of a table in their order, otherwise strongest first."""
         cells = list(dict.fromkeys(self._cells[place]))
         strength = {cell: float(np.abs(self._share(place, cell)).max()) for cell in cells}
         strongest = sorted(cells, key=lambda cell: -strength[cell])
         if self._long:
             return [cell for cell in strongest[:_VALUES_LONG] if strength[cell]]
-        kept = set(strongest[:_VALUES])
-        return [cell for cell in cells if cell in kept]
+        shown = set(strongest[:_VALUES])
+        return [cell for cell in cells if cell in shown]
 
     @cached_property
     def _unseen(self) -> dict[int, list[Cell]]:
@@ -222,7 +222,7 @@ class ItemData:
 
     @cached_property
     def _feature_shares(self) -> list[dict[tuple[str], NDArray[np.float64]]]:
-        """Shares of each feature of each item in the scores of the classes kept."""
+        """Shares of each feature of each item in the scores of the classes shown."""
         strength = pl.col("share").abs()
         return self._sums(
             table.sort(strength, descending=True, maintain_order=True).select(
@@ -234,10 +234,10 @@ class ItemData:
     def _features_of(self, place: int) -> dict[str, Any]:
         shares = self._feature_shares[place]
         strongest = sorted(shares, key=lambda feature: -float(np.abs(shares[feature]).max()))
-        kept = strongest[:_VALUES_LONG]
+        shown = strongest[:_VALUES_LONG]
         return {
-            "f": [self.names.of_text(feature) for (feature,) in kept],
-            "fs": self._slot_units(shares[feature] for feature in kept),
+            "f": [self.names.of_text(feature) for (feature,) in shown],
+            "fs": self._slot_units(shares[feature] for feature in shown),
         }
 
     # --- texts --------------------------------------------------------------------------------
@@ -278,8 +278,8 @@ class ItemData:
         if self._interacting or self.answers.cascade.phases:
             limit = _COUNTERFACTUALS_TEXT if self._long else _COUNTERFACTUALS_SEARCHED
             return list(order[:limit].tolist())
-        wanted = order[mistaken[order] | (order < _COUNTERFACTUALS)]
-        n_values = np.array([len(self._cells[place]) for place in wanted], dtype=np.int64)
+        candidates = order[mistaken[order] | (order < _COUNTERFACTUALS)]
+        n_values = np.array([len(self._cells[place]) for place in candidates], dtype=np.int64)
         n_classes = self.answers.probabilities.shape[1]
         work = _WORK_PER_ITEM + (n_values + len(self.answers.raw.columns)) * n_classes
-        return list(wanted[np.cumsum(work) <= _WORK].tolist())
+        return list(candidates[np.cumsum(work) <= _WORK].tolist())

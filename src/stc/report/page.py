@@ -133,12 +133,12 @@ def _page_data(
 ) -> dict[str, Any]:
     """Return the data of the page."""
     names = Names()
-    kept = _kept(answers, truth, max_items)
+    selected = _selected_items(answers, truth, max_items)
     items = ItemData(
-        answers.select(kept),
-        np.flatnonzero(kept),
-        _truth_of_kept(truth, kept),
-        model.fitted_.chosen_classes(answers)[kept],
+        answers.select(selected),
+        np.flatnonzero(selected),
+        _selected_truth(truth, selected),
+        model.fitted_.chosen_classes(answers)[selected],
         names,
     )
     classes = class_list(model, answers, names)
@@ -149,32 +149,30 @@ def _page_data(
         "labels": [clipped(text_of(label)) for label in labels],
         "kind": answers.model.schema.kind,
         "dimensions": len(answers.model.dimensions.names),
-        "multilabel": answers.model.form.multilabel,
-        "judged": truth is not None,
         "names": names.listed(),
     }
     return {
         "card": model_card(model, answers),
         "evaluation": None if truth is None else evaluation(truth, answers.probabilities),
         "classes": classes,
-        "items": {"shown": int(kept.sum()), "all": len(kept)},
+        "items": {"shown": int(selected.sum()), "all": len(selected)},
         "script": script,
     }
 
 
-def _kept(answers: Answers, truth: Truth | None, max_items: int) -> Any:
+def _selected_items(answers: Answers, truth: Truth | None, max_items: int) -> Any:
     """Return a mask of the items on the page: mistakes first, then the others in order."""
     n_items = answers.raw.n_items
     order = np.arange(n_items) if truth is None else np.argsort(~truth.mistaken, kind="stable")
-    kept = np.zeros(n_items, dtype=bool)
-    kept[order[:max_items]] = True
-    return kept
+    selected = np.zeros(n_items, dtype=bool)
+    selected[order[:max_items]] = True
+    return selected
 
 
-def _truth_of_kept(truth: Truth | None, kept: Any) -> Truth | None:
+def _selected_truth(truth: Truth | None, selected: Any) -> Truth | None:
     if truth is None:
         return None
-    return replace(truth, true=truth.true[kept], predicted=truth.predicted[kept])
+    return replace(truth, true=truth.true[selected], predicted=truth.predicted[selected])
 
 
 def _rendered(data: dict[str, Any]) -> str:
