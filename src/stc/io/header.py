@@ -173,7 +173,7 @@ FIELDS: dict[str, Field] = {
         OBJECT,
         "Parameters of the estimator; of a tokenizer only its name.",
         lambda _, parameters: {
-            name: _parameter_to_json(name, value) for name, value in parameters.items()
+            name: _parameter_to_json(name, parameters[name]) for name in sorted(parameters)
         },
         _parameters_from_json,
     ),
