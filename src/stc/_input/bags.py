@@ -1,4 +1,4 @@
-"""Bags of strings -> a Column, block by block in threads: the way of documents and token lists."""
+"""Columns of bags of strings (documents, lists of tokens), encoded block by block in threads."""
 
 from __future__ import annotations
 
@@ -17,17 +17,27 @@ Part = TypeVar("Part")
 
 
 class Bags(NamedTuple):
-    """Several bags one after the other: how long each is, and all their values."""
+    """Several bags: the length of each, and the values of all, one bag after the other."""
 
     lengths: NDArray[Any]
     values: pl.Series
 
 
 class _Block(NamedTuple):
-    """Bags in their own codes: values, how many distinct ones each bag has, which, how often."""
+    """Coded bags.
+
+    Attributes
+    ----------
+    values
+        The distinct values of the block.
+    lengths
+        Number of distinct values of each bag.
+    codes, counts
+        Which values a bag has, as indices of `values`, and how often.
+    """
 
     values: list[str]
-    distinct: NDArray[Any]
+    lengths: NDArray[Any]
     codes: NDArray[Any]
     counts: NDArray[Any]
 
@@ -35,19 +45,19 @@ class _Block(NamedTuple):
 def column_of_bags(
     attribute: str | None, parts: Iterable[Part], unpack: Callable[[Part], Bags]
 ) -> Column:
-    """Column of several strings an item; missing strings are left out.
+    """Return a column of several strings per item; missing strings are left out.
 
     Parameters
     ----------
     attribute
         Name of the attribute.
     parts
-        Blocks of items; while one is coded in a thread, the next may be made.
+        Blocks of items; an iterator makes the next one while threads code those before.
     unpack
-        What a thread does to a part to get its bags.
+        Returns the bags of a part; called in a thread.
     """
-    blocks = threaded(lambda part: _counted(unpack(part)), parts)
-    values, lookups = _joined([block.values for block in blocks])
+    blocks = threaded(lambda part: _count(unpack(part)), parts)
+    values, lookups = _merge([block.values for block in blocks])
     codes = [lookup[block.codes] for lookup, block in zip(lookups, blocks, strict=True)]
     counts = np.concatenate([block.counts for block in blocks])
     return Column(
@@ -55,19 +65,20 @@ def column_of_bags(
         values,
         len(values),
         np.concatenate(codes),
-        offsets_of(np.concatenate([block.distinct for block in blocks])),
+        offsets_of(np.concatenate([block.lengths for block in blocks])),
         counts.astype(np.float64) if (counts != 1).any() else None,
     )
 
 
-def _counted(bags: Bags) -> _Block:
+def _count(bags: Bags) -> _Block:
+    """Code the values of bags and count how often each bag has a value."""
     coded = code_series(bags.values)
     items, codes = np.repeat(np.arange(len(bags.lengths)), bags.lengths), coded.codes
     width = max(len(coded.values), 1)
     if not coded.complete:
-        there = codes != len(coded.values)
-        items, codes = items[there], codes[there]
-    # Small keys are sorted, and taken apart again, in half the time.
+        present = codes != len(coded.values)
+        items, codes = items[present], codes[present]
+    # Sorting and splitting 32-bit keys takes half the time.
     small = len(bags.lengths) * width < 2**32
     keys: NDArray[Any] = items.astype(np.uint32 if small else np.int64)
     keys *= keys.dtype.type(width)
@@ -75,15 +86,14 @@ def _counted(bags: Bags) -> _Block:
     keys.sort()
     starts = run_starts(keys)
     items, codes = np.divmod(keys[starts], keys.dtype.type(width))
-    distinct = np.bincount(items, minlength=len(bags.lengths))
-    return _Block(coded.values, distinct, codes, np.diff(starts, append=len(keys)))
+    lengths = np.bincount(items, minlength=len(bags.lengths))
+    return _Block(coded.values, lengths, codes, np.diff(starts, append=len(keys)))
 
 
-def _joined(vocabularies: list[list[str]]) -> tuple[list[str], list[NDArray[Any]]]:
-    """One vocabulary of several, and for each of them where its values are in it."""
+def _merge(vocabularies: list[list[str]]) -> tuple[list[str], list[NDArray[Any]]]:
+    """Return the values of all vocabularies, and the codes of each one's values among them."""
     if len(vocabularies) == 1:
         return vocabularies[0], [np.arange(len(vocabularies[0]))]
-    everything = pl.concat([pl.Series(values, dtype=pl.String) for values in vocabularies])
-    coded = code_series(everything)
+    coded = code_series(pl.concat([pl.Series(values, dtype=pl.String) for values in vocabularies]))
     bounds = np.cumsum([len(values) for values in vocabularies])[:-1]
     return coded.values, np.split(coded.codes, bounds)

@@ -1,11 +1,10 @@
-"""One attribute's cells -> a Column: single values, several values, weights per value."""
+"""Columns from the cells of one attribute: single values, several values, weights per value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, pairwise
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,17 @@ from numpy.typing import NDArray
 from stc._core.observations import Column, Missing, offsets_of, run_starts
 from stc._input.bags import Bags, column_of_bags
 from stc._input.scalars import Coded, code_objects, code_series
-from stc._input.values import canonical
+from stc._input.values import canonical, is_missing, naming_items
+from stc._input.weights import as_weights, check_weights
 from stc._utils.threads import cores
+from stc.exceptions import DataTypeError, StcError
 
-# Items of one block of a column of lists.
+# Number of items in one block of a column of lists.
 _BLOCK_ITEMS = 2048
 
 
 def column_of_cells(attribute: str | None, cells: Sequence[Any], missing: Missing) -> Column:
-    """Column from Python cells: scalars, lists (several values), dicts (weights), None."""
+    """Return a column of Python cells: scalars, lists (several values), dicts (weights), None."""
     kinds = set(map(type, cells))
     if any(map(_is_several, kinds)):
         return _ragged_of_cells(attribute, cells, kinds, missing)
@@ -31,7 +32,7 @@ def column_of_cells(attribute: str | None, cells: Sequence[Any], missing: Missin
 
 
 def column_of_series(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
-    """Column from a polars column: scalars, lists, structs of weights, Arrow maps."""
+    """Return a column of a polars Series: scalars, lists, structs of weights, Arrow maps."""
     dtype = series.dtype
     if isinstance(dtype, pl.Struct):
         return _column_of_structs(attribute, series, missing)
@@ -49,15 +50,20 @@ def column_of_series(attribute: str | None, series: pl.Series, missing: Missing)
 def column_of_categories(
     attribute: str, codes: NDArray[Any], categories: Sequence[Any], missing: Missing
 ) -> Column:
-    """Column from codes (-1: missing) into categories, as pandas keeps them."""
-    inner = code_objects(categories)
-    lookup = np.append(inner.codes, len(inner.values))  # -1 finds the last: missing
-    complete = not (lookup[codes] == len(inner.values)).any()
-    return _single(attribute, Coded(lookup[codes], inner.values, complete), missing)
+    """Return a column of pandas' categories and their codes (-1: missing)."""
+    try:
+        coded = code_objects(categories)
+    except StcError as error:
+        items = np.flatnonzero(codes == error.item)
+        error.item = int(items[0]) if len(items) else None
+        raise
+    lookup = np.append(coded.codes, len(coded.values))  # the code -1 takes the last entry: missing
+    complete = not (lookup[codes] == len(coded.values)).any()
+    return _single(attribute, Coded(lookup[codes], coded.values, complete), missing)
 
 
 def _is_several(kind: type) -> bool:
-    """Whether a cell of this type holds several values."""
+    """Return whether a cell of this type holds several values."""
     if issubclass(kind, (str, bytes)):
         return False
     return issubclass(kind, (list, tuple, Mapping, AbstractSet, np.ndarray)) or (
@@ -69,7 +75,7 @@ def _single(attribute: str | None, coded: Coded, missing: Missing) -> Column:
     values: list[Any] = coded.values
     complete = coded.complete
     if missing == "category" and not complete:
-        values = [*values, None]  # the code that said "missing" now names the last value
+        values = [*values, None]  # the code for "missing" is now the index of this value
         complete = True
     return Column(
         attribute,
@@ -89,15 +95,16 @@ def _ragged_of_cells(
         if missing == "ignore" and len(cells) >= _BLOCK_ITEMS and _starts_with_text(cells):
             try:
                 return column_of_bags(attribute, _token_blocks(cells), lambda bags: bags)
-            except TypeError:  # not all of them are strings
+            except (TypeError, UnicodeError):  # not all of them are strings of Unicode
                 pass
         bags: Sequence[Any] = cells
         weights = None
     else:
         bags, weights = _bags(attribute, cells)
-    lengths = np.fromiter(map(len, bags), dtype=np.int64, count=len(bags))
-    flat = code_objects(list(chain.from_iterable(bags)))
-    return _ragged(attribute, flat, offsets_of(lengths), weights, missing)
+    offsets = offsets_of(np.fromiter(map(len, bags), dtype=np.int64, count=len(bags)))
+    with naming_items(offsets):
+        flat = code_objects(list(chain.from_iterable(bags)))
+    return _ragged(attribute, flat, offsets, weights, missing)
 
 
 def _starts_with_text(cells: Sequence[Any]) -> bool:
@@ -105,7 +112,7 @@ def _starts_with_text(cells: Sequence[Any]) -> bool:
 
 
 def _token_blocks(cells: Sequence[Any]) -> Iterator[Bags]:
-    """Lists of strings in blocks. To polars they go while other threads code the last block."""
+    """Yield lists of strings in blocks; threads code a block while the next one is converted."""
     for start in range(0, len(cells), _BLOCK_ITEMS):
         block = cells[start : start + _BLOCK_ITEMS]
         lengths = np.fromiter(map(len, block), dtype=np.int64, count=len(block))
@@ -115,14 +122,14 @@ def _token_blocks(cells: Sequence[Any]) -> Iterator[Bags]:
 def _bags(
     attribute: str | None, cells: Iterable[Any]
 ) -> tuple[list[Sequence[Any]], NDArray[np.float64] | None]:
-    """Every cell as a list of values, and the weights if any cell brought some."""
+    """Return every cell as a list of values, and the weights if any cell has some."""
     bags: list[Sequence[Any]] = []
     weights: list[Any] = []
     weighted = False
     for cell in cells:
         if isinstance(cell, Mapping):
             weighted = True
-            # A weight of None is no weight, as in the structs of polars and Arrow.
+            # A weight of None means absent, as in the structs of polars and Arrow.
             present = {value: weight for value, weight in cell.items() if weight is not None}
             bags.append(list(present))
             weights.extend(present.values())
@@ -133,16 +140,16 @@ def _bags(
     if not weighted:
         return bags, None
     items = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-    return bags, as_weights(weights, items, _where(attribute))
+    return bags, as_weights(weights, items, column=attribute)
 
 
 def _bag(cell: Any) -> Sequence[Any]:
     if isinstance(cell, np.ndarray) and cell.ndim == 0:
         cell = cell.item()
     if not _is_several(type(cell)):
-        return [] if canonical(cell) is None else [cell]
+        return [] if is_missing(cell) else [cell]
     if isinstance(cell, AbstractSet):
-        return sorted(cell, key=str)  # a set has no order of its own; runs must agree
+        return sorted(cell, key=str)  # the order of a set differs from run to run
     return list(cell)
 
 
@@ -155,27 +162,30 @@ def _column_of_lists(attribute: str | None, series: pl.Series, missing: Missing)
         weights = _numbers(attribute, flat.struct.field("value"))
         flat = flat.struct.field("key")
     elif isinstance(inner, (pl.List, pl.Struct, pl.Array)):
-        raise TypeError(f"{_where(attribute)}: lists nested in lists are not values")
+        raise DataTypeError(f"a value in a list must be single, got {inner}", column=attribute)
     else:
         weights = None
-    return _ragged(attribute, code_series(flat), offsets_of(lengths), weights, missing)
+    offsets = offsets_of(lengths)
+    with naming_items(offsets):
+        coded = code_series(flat)
+    return _ragged(attribute, coded, offsets, weights, missing)
 
 
 def blocks_of(series: pl.Series, least: int) -> list[pl.Series]:
-    """A series in one slice a core, if these are not too small."""
+    """Return a series in one slice per core, each of at least so many items."""
     blocks = max(min(cores(), len(series) // least), 1)
     bounds = np.linspace(0, len(series), blocks + 1, dtype=int).tolist()
     return [series[start:stop] for start, stop in pairwise(bounds)]
 
 
 def bags_of_lists(series: pl.Series) -> Bags:
-    """Lists of strings, one after the other."""
+    """Return the lengths of lists, and their values one list after the other."""
     lengths = series.list.len().fill_null(0).to_numpy()
     return Bags(lengths, series.filter(pl.Series(lengths > 0)).explode())
 
 
 def _column_of_structs(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
-    """A struct cell {value: weight, ...}: a field that is null is not in the item."""
+    """Return a column of structs {value: weight, ...}; a field that is null is absent."""
     frame = series.struct.unnest()
     if not frame.width:
         return column_of_cells(attribute, [None] * len(series), missing)
@@ -191,8 +201,8 @@ def _column_of_structs(attribute: str | None, series: pl.Series, missing: Missin
 
 def _numbers(attribute: str | None, series: pl.Series) -> NDArray[np.float64]:
     if not (series.dtype.is_numeric() or series.dtype == pl.Null):
-        raise TypeError(
-            f"{_where(attribute)}: weights must be numbers, got {series.dtype} for {series.name!r}"
+        raise DataTypeError(
+            f"weights must be numbers, got {series.dtype} for {series.name!r}", column=attribute
         )
     return series.cast(pl.Float64).to_numpy()
 
@@ -204,48 +214,35 @@ def _ragged(
     weights: NDArray[np.float64] | None,
     missing: Missing,
 ) -> Column:
-    """Several values an item: check the weights, treat the missing, add up what repeats."""
+    """Return a column of several values per item, with the weights of equal values added up."""
     items = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     codes = flat.codes.astype(np.int64, copy=False)
     values: list[Any] = flat.values
     keep = codes != len(values) if missing == "ignore" else np.ones(len(codes), dtype=bool)
     if weights is not None:
-        check_weights(weights, items, _where(attribute))
+        check_weights(weights, items, column=attribute)
         keep &= weights > 0
     if not keep.all():
         items, codes = items[keep], codes[keep]
         weights = None if weights is None else weights[keep]
     if missing == "category":
         values = [*values, None]
-        items, codes, weights = _name_the_empty(
-            items, codes, weights, len(offsets) - 1, len(values)
-        )
-    return added_up(attribute, values, (items, codes, weights), len(offsets) - 1)
+        # The items without any value have the missing category.
+        empty = np.flatnonzero(np.bincount(items, minlength=len(offsets) - 1) == 0)
+        items = np.concatenate([items, empty])
+        codes = np.concatenate([codes, np.full(len(empty), len(values) - 1, dtype=codes.dtype)])
+        if weights is not None:
+            weights = np.concatenate([weights, np.ones(len(empty))])
+    return column_of_entries(attribute, values, (items, codes, weights), len(offsets) - 1)
 
 
-def _name_the_empty(
-    items: NDArray[Any],
-    codes: NDArray[Any],
-    weights: NDArray[np.float64] | None,
-    n_items: int,
-    n_values: int,
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
-    """Give the items without any value the missing category, which is the last value."""
-    empty = np.flatnonzero(np.bincount(items, minlength=n_items) == 0)
-    items = np.concatenate([items, empty])
-    codes = np.concatenate([codes, np.full(len(empty), n_values - 1, dtype=codes.dtype)])
-    if weights is not None:
-        weights = np.concatenate([weights, np.ones(len(empty))])
-    return items, codes, weights
-
-
-def added_up(
+def column_of_entries(
     attribute: str | tuple[str, ...] | None,
     values: list[Any],
     entries: tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None],
     n_items: int,
 ) -> Column:
-    """Sort entries by item and value, adding the weights of what an item holds twice."""
+    """Return a column of (item, code, weight), adding the weights of equal values of an item."""
     items, codes, weights = entries
     width = max(len(values), 1)
     keys = items * np.int64(width) + codes
@@ -262,32 +259,3 @@ def added_up(
     items, codes = np.divmod(keys[starts], width)
     offsets = offsets_of(np.bincount(items, minlength=n_items))
     return Column(attribute, values, len(values), codes, offsets, weights)
-
-
-def as_weights(weights: Sequence[Any], items: NDArray[Any], where: str) -> NDArray[np.float64]:
-    """Weights as an array, checked; whatever is not a number is refused, naming the item."""
-    try:
-        numbers = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        wrong = next(k for k, weight in enumerate(weights) if not isinstance(weight, Real))
-        raise TypeError(
-            f"{where}, item {items[wrong]}: a weight must be a number, got {weights[wrong]!r}"
-        ) from None
-    check_weights(numbers, items, where)
-    return numbers
-
-
-def check_weights(weights: NDArray[Any], items: NDArray[Any], where: str) -> None:
-    """Refuse weights that are negative, infinite or not a number, naming the item."""
-    # One pass that finds nothing is the common case; the item is looked up only on failure.
-    if not len(weights) or (weights.min() >= 0 and np.isfinite(weights.max())):
-        return
-    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))[0]
-    raise ValueError(
-        f"{where}, item {items[wrong]}: a weight must be finite and not negative, "
-        f"got {weights[wrong]}"
-    )
-
-
-def _where(attribute: str | None) -> str:
-    return "documents" if attribute is None else f"column {attribute!r}"

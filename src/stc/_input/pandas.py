@@ -1,4 +1,4 @@
-"""Reading pandas: column by column, through Arrow where that is there, without it where not."""
+"""Reading pandas column by column, through Arrow where it is installed and without it where not."""
 
 from __future__ import annotations
 
@@ -11,38 +11,46 @@ import polars as pl
 
 from stc._core.observations import Column, Missing
 from stc._input.cells import column_of_categories, column_of_cells, column_of_series
-from stc._input.values import is_missing
+from stc._input.values import is_missing, string_series
 
-Reader = Callable[[int, str, Missing], Column]
+# Reads the column at a position under a name.
+ColumnReader = Callable[[int, str, Missing], Column]
 
 
 def is_pandas(native: Any) -> bool:
-    """Whether this is a frame or a series of pandas."""
+    """Return whether this is a frame or a series of pandas."""
     return nw.dependencies.is_pandas_dataframe(native) or nw.dependencies.is_pandas_series(native)
 
 
-def strings_of(series: nw.Series[Any]) -> pl.Series:
-    """A series of strings, or of categories that are strings, as polars."""
+def strings_of(series: nw.Series[Any], what: str) -> pl.Series:
+    """Return a series of strings, or of categories that are strings, as polars.
+
+    Parameters
+    ----------
+    series
+        The strings.
+    what
+        What a string is, for error messages.
+    """
     native = series.to_native()
     if not is_pandas(native):
         return series.to_polars().cast(pl.String)
     arrow = arrow_of(native)
     if arrow is not None:
         return pl.Series(arrow)
-    return pl.Series([None if is_missing(c) else c for c in native.tolist()], dtype=pl.String)
+    return string_series([None if is_missing(cell) else cell for cell in native.tolist()], what)
 
 
-def pandas_reader(native: Any) -> Reader:
-    """Read pandas column by column: most need no Arrow, and mixed objects would stop it."""
+def pandas_reader(native: Any) -> ColumnReader:
+    """Return a reader of single columns: most need no Arrow, which refuses mixed objects."""
 
-    def read(place: int, name: str, missing: Missing) -> Column:
-        column = native.iloc[:, place]
-        kind = getattr(column.dtype, "kind", "O")
+    def read(position: int, name: str, missing: Missing) -> Column:
+        column = native.iloc[:, position]
         if hasattr(column, "cat") and hasattr(column.cat, "categories"):
             codes = column.cat.codes.to_numpy()
             return column_of_categories(name, codes, column.cat.categories.tolist(), missing)
-        if isinstance(column.dtype, np.dtype) and kind in "biufMm":
-            return column_of_series(name, pl.Series(column.to_numpy()), missing)
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufMm":
+            return column_of_series(name, _series_of_numpy(column.to_numpy()), missing)
         arrow = arrow_of(column)
         if arrow is not None:
             return column_of_series(name, pl.Series(arrow), missing)
@@ -51,10 +59,16 @@ def pandas_reader(native: Any) -> Reader:
     return read
 
 
-def arrow_of(column: Any) -> Any:
-    """The Arrow data of a pandas column of strings, numbers or Arrow's own types, if any.
+def _series_of_numpy(numbers: Any) -> pl.Series:
+    if numbers.dtype.kind in "mM" and np.datetime_data(numbers.dtype)[0] == "s":
+        numbers = numbers.astype(f"{numbers.dtype.kind}8[ms]")  # polars has no seconds
+    return pl.Series(numbers)
 
-    Other extension types (periods, intervals) would show their storage, not their values.
+
+def arrow_of(column: Any) -> Any:
+    """Return the Arrow data of a pandas column of strings, numbers or Arrow types; None if none.
+
+    Other extension types (periods, intervals) would give their storage, not their values.
     """
     dtype = column.dtype
     plain = (

@@ -1,4 +1,4 @@
-"""Single values -> codes: each distinct value is turned into text once, never each cell."""
+"""Codes of single values: each distinct value is converted to text once, not each cell."""
 
 from __future__ import annotations
 
@@ -9,22 +9,34 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._input.values import canonical
+from stc._input.values import canonical, raise_value_error
+from stc.exceptions import DataTypeError
 
 # Below this many values a Python dict is faster than the fixed costs of polars.
 _FEW = 256
-# A float column is hardly a category when more than this share of its values is distinct ...
+# A float column looks continuous if more than this share of its values is distinct ...
 _DISTINCT_SHARE = 0.9
-# ... and there are enough of them to say so.
+# ... among at least this many values.
 _ENOUGH = 20
-# Floats beyond this are not all integers, and Int64 could not hold them.
+# From here on floats do not represent every integer.
 EXACT_FLOAT = 2.0**53
 
 
 class Coded(NamedTuple):
-    """Codes into distinct `values`; the code `len(values)` says that the value is missing.
+    """Single values, coded.
 
-    `complete` says that none is; `floats` that they are floating-point numbers.
+    Attributes
+    ----------
+    codes
+        Index of each value in `values`; `len(values)` for a missing value.
+    values
+        The distinct values.
+    complete
+        Whether no value is missing.
+    floats
+        Whether the values are floating-point numbers.
+    continuous
+        Whether they look like measurements rather than categories.
     """
 
     codes: NDArray[Any]
@@ -35,9 +47,20 @@ class Coded(NamedTuple):
 
 
 def code_objects(cells: Sequence[Any]) -> Coded:
-    """Code any Python values: strings, numbers, dates, missing values, mixed."""
-    if len(cells) < _FEW:
-        return _code_few(cells)
+    """Code any Python values: strings, numbers, dates, missing values, mixed.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        If a cell is not a value; `item` is the position of the cell.
+    """
+    try:
+        return _code_few(cells) if len(cells) < _FEW else _code_many(cells)
+    except (DataTypeError, ValueError) as error:
+        raise_value_error(cells, error)
+
+
+def _code_many(cells: Sequence[Any]) -> Coded:
     if type(cells[0]) is str:
         try:
             return code_series(pl.Series(cells, dtype=pl.String))
@@ -56,7 +79,7 @@ def _code_few(cells: Sequence[Any]) -> Coded:
     index: dict[str, int] = {}
     texts = [cell if type(cell) is str else canonical(cell) for cell in cells]
     codes = [-1 if text is None else index.setdefault(text, len(index)) for text in texts]
-    "".join(index).encode()  # refuses lone surrogates, as polars does for larger columns
+    "".join(index).encode()  # fails for lone surrogates, as polars does for larger columns
     coded = np.array(codes, dtype=np.int64)
     absent = coded < 0
     coded[absent] = len(index)
@@ -64,7 +87,7 @@ def _code_few(cells: Sequence[Any]) -> Coded:
 
 
 def _measured(cells: Sequence[Any], texts: Sequence[str | None]) -> tuple[bool, bool]:
-    """Whether the cells are floats, and whether these look like measurements."""
+    """Return whether the cells are floats, and whether these look like measurements."""
     numbers = [float(c) for c in cells if isinstance(c, (float, np.floating)) and c == c]
     continuous = _looks_continuous(numbers, len(set(numbers)))
     floats = bool(numbers) and len(numbers) == len(texts) - texts.count(None)
@@ -86,21 +109,36 @@ def code_series(series: pl.Series) -> Coded:
     if dtype == pl.Null:
         return Coded(np.zeros(len(series), dtype=np.uint32), [], complete=False)
     if dtype.is_temporal():
-        return _code_distinct(series.to_physical(), lambda distinct: distinct.cast(dtype).to_list())
+        return _code_temporal(series)
     return code_objects(series.to_list())
+
+
+def _code_temporal(series: pl.Series) -> Coded:
+    physical = series.to_physical()
+
+    def restore(numbers: pl.Series) -> list[Any]:
+        return numbers.cast(series.dtype).to_list()
+
+    try:
+        return _code_distinct(physical, restore)
+    except (ValueError, OverflowError, pl.exceptions.PanicException) as error:
+        # Python's dates end with the year 9999, and its durations with 999999999 days.
+        dtype = physical.dtype
+        raise_value_error(
+            physical, error, "the value", lambda n: str(restore(pl.Series([n], dtype=dtype)))
+        )
 
 
 def _code_strings(series: pl.Series) -> Coded:
     if len(series) < _FEW:
         return _code_few(series.to_list())
-    # A namespace of its own: codes are compact, and the memory goes with the column.
-    own = pl.Categorical(pl.Categories.random())
-    categories = series.cast(own)
-    physical = categories.to_physical()
+    # With a new namespace codes are compact, and the memory is freed with the column.
+    categorical = pl.Categorical(pl.Categories.random())
+    physical = series.cast(categorical).to_physical()
     count = 0 if series.null_count() == len(series) else cast(int, physical.max()) + 1
-    values = pl.Series(np.arange(count, dtype=np.uint32)).cat.to(own).cast(pl.String)
-    small = pl.UInt16 if count < 2**16 else pl.UInt32  # half the memory where that will do
-    codes = physical.fill_null(count).cast(small).to_numpy()
+    values = pl.Series(np.arange(count, dtype=np.uint32)).cat.to(categorical).cast(pl.String)
+    dtype = pl.UInt16 if count < 2**16 else pl.UInt32  # half the memory where 16 bits suffice
+    codes = physical.fill_null(count).cast(dtype).to_numpy()
     return Coded(codes, values.to_list(), not series.null_count())
 
 
@@ -109,28 +147,28 @@ def _code_floats(series: pl.Series) -> Coded:
     present = series.drop_nulls().to_numpy()
     if not len(present) or (np.abs(present).max() < EXACT_FLOAT and not (present % 1).any()):
         return _code_strings(series.cast(pl.Int64).cast(pl.String))._replace(floats=True)
-    # Distinct in their own precision, so that float32 0.1 is "0.1".
+    # Distinct in the precision of the column, so that float32 0.1 is "0.1".
     coded = _code_distinct(series, lambda distinct: list(distinct.to_numpy()))
     continuous = _looks_continuous(present, len(coded.values))
     return coded._replace(floats=True, continuous=continuous)
 
 
 def _code_distinct(numbers: pl.Series, restore: Any) -> Coded:
-    """Code a column of numbers by its distinct ones, `restore`d to the values they stand for."""
-    known = numbers.is_not_null().to_numpy()
+    """Code a column by its distinct numbers, which `restore` turns into values."""
+    present = numbers.is_not_null().to_numpy()
     distinct, inverse = np.unique(numbers.drop_nulls().to_numpy(), return_inverse=True)
     texts = [canonical(value) or "" for value in restore(pl.Series(distinct))]
-    values, merge = distinct_values(texts)
+    values, merge = _distinct_values(texts)
     codes = np.full(len(numbers), len(values), dtype=np.int64)
-    codes[known] = merge[inverse]
+    codes[present] = merge[inverse]
     return Coded(codes, values, not numbers.null_count())
 
 
-def distinct_values(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """The distinct texts, and for each text its place among them."""
+def _distinct_values(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the distinct texts, and for each text its position among them."""
     index: dict[str, int] = {}
-    places = [index.setdefault(text, len(index)) for text in texts]
-    return list(index), np.array(places, dtype=np.int64)
+    positions = [index.setdefault(text, len(index)) for text in texts]
+    return list(index), np.array(positions, dtype=np.int64)
 
 
 def _looks_continuous(present: Any, n_distinct: int) -> bool:

@@ -1,4 +1,4 @@
-"""The target -> a Column whose values are the classes, in the dtype they came in, and its form."""
+"""Targets from y: a column of classes, which keep their dtype, and the form of y."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import column_or_1d
 
-from stc._core.observations import Column, offsets_of, sum_by_item
-from stc._core.product import crossed
+from stc._core.observations import Column, finite, offsets_of, sum_by_item
+from stc._core.product import crossed, objects
 from stc._core.target import Form, Target
-from stc._input.cells import as_weights, check_weights
+from stc._input.frames import as_frame, as_series, library_errors
 from stc._input.pandas import strings_of
 from stc._input.scalars import EXACT_FLOAT, code_series
-from stc._input.values import is_missing
+from stc._input.values import is_missing, naming_items, string_series, unmasked
+from stc._input.weights import as_weights
+from stc.exceptions import DataError, DataTypeError, ParameterError
 
-# What the labels of an item may come in.
+# Types that hold the labels of an item.
 _BAGS = (list, tuple, set, frozenset, np.ndarray)
 
 
@@ -31,50 +33,59 @@ def encode_target(y: Any, known: Form | None = None) -> Target:
     """Encode labels, distributions, label sets, indicators, or several columns of labels.
 
     The values of the column are the distinct classes, sorted; the weights of an item sum to 1.
-    Where zeros and ones could be an indicator or labels, the form `known` so far decides.
+
+    Parameters
+    ----------
+    y
+        The target.
+    known
+        Form of the target of a fitted model. It decides whether zeros and ones are an indicator
+        or labels.
     """
     labels = known is not None and known.kind != "indicator"
-    if sparse.issparse(y):
-        return _encode_indicator(y.tocsr())
-    y = _plain(y)
-    if isinstance(y, _Columns):
-        return _encode_joint(y.columns, y.names) if labels else _encode_table(y)
-    kinds = _kinds(y)
-    if any(issubclass(kind, Mapping) for kind in kinds):
-        return Target(_encode_distributions(list(y)), Form())
-    if any(issubclass(kind, _BAGS) for kind in kinds):
-        rows = None if labels else _zero_one_rows(y)
-        return _encode_sets(list(y)) if rows is None else _encode_indicator(rows)
-    return Target(_encode_labels(y), Form())
+    with library_errors("y"):
+        if sparse.issparse(y):
+            return _encode_indicator(y)
+        y = _plain(y)
+        if isinstance(y, _Columns):
+            return _encode_joint(y.columns, y.names) if labels else _encode_table(y)
+        kinds = _kinds(y)
+        if any(issubclass(kind, Mapping) for kind in kinds):
+            return Target(_encode_distributions(list(y)), Form())
+        if any(issubclass(kind, _BAGS) for kind in kinds):
+            rows = None if labels else _zero_one_rows(y)
+            return _encode_sets(list(y)) if rows is None else _encode_indicator(rows)
+        return Target(_encode_labels(y), Form())
 
 
 def encode_targets(columns: Mapping[str, Any]) -> Target:
-    """Encode named targets: one on its own, or several jointly."""
+    """Encode named targets: a single one, or several jointly."""
     if len(columns) == 1:
         ((name, y),) = columns.items()
-        target = encode_target(y, Form())
+        with library_errors("the target", name):
+            target = encode_target(y, Form())
         return replace(target, form=replace(target.form, names=(name,)))
     return _encode_joint(list(columns.values()), tuple(columns))
 
 
 def encode_classes(classes: Any, known: Form) -> NDArray[Any]:
-    """Classes to be declared, as the column of a target of this form would have them."""
+    """Encode the parameter `classes` as the values of a target of this form."""
     if known.kind == "joint" and isinstance(classes, (list, tuple)):
-        by_target = all(isinstance(own, np.ndarray) for own in classes)
-        if by_target and len(classes) == known.width:  # scikit-learn's way: a list per target
-            classes = list(product(*(own.tolist() for own in classes)))
+        by_target = all(isinstance(labels, np.ndarray) for labels in classes)
+        if by_target and len(classes) == known.width:  # as scikit-learn has it: a list per target
+            classes = list(product(*(labels.tolist() for labels in classes)))
         rows = np.empty((len(classes), known.width), dtype=object)
-        for place, own in enumerate(classes):
-            if len(own) != known.width:
-                raise ValueError(
-                    f"classes: {own!r} is not a class of each of {known.width} targets"
+        for row, class_ in enumerate(classes):
+            if not isinstance(class_, _BAGS) or len(class_) != known.width:
+                raise ParameterError(
+                    f"classes: {class_!r} is not a class of each of {known.width} targets"
                 )
-            rows[place] = own
+            rows[row] = class_
         classes = rows
     column = encode_target(classes, known if known.kind == "joint" else Form()).column
     declared = np.asarray(column.values)
     if known.kind == "indicator" and not np.isin(declared, np.arange(known.width)).all():
-        raise ValueError(
+        raise ParameterError(
             f"classes: the labels of an indicator are its columns, 0 to {known.width - 1}"
         )
     return declared
@@ -88,32 +99,47 @@ class _Columns(NamedTuple):
 
 
 def _plain(y: Any) -> Any:
-    """A frame or a 2-D array of several columns as columns; a Series of objects as a list."""
-    if hasattr(y, "__arrow_c_array__") and not hasattr(y, "column_names"):
-        y = pl.Series(y)  # one chunk of Arrow, which narwhals does not take for a series
-    frame = nw.from_native(y, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame) and frame.shape[1] > 1:
+    """Return a frame or array of several columns as columns, a series of objects as a list."""
+    if np.ma.isMaskedArray(y) and np.ma.is_masked(y):
+        y = unmasked(y)
+    frame = as_frame(y)
+    if frame is not None:
+        if frame.shape[1] == 0:
+            raise DataError("y has no column")
+        if frame.shape[1] == 1:
+            return frame.to_native()
         names = tuple(map(str, frame.columns))
         return _Columns(names, [frame[:, k].to_native() for k in range(frame.shape[1])])
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series) and series.dtype in (nw.Object, nw.List, nw.Array):
-        labels = series.to_list()
-        return labels if any(isinstance(own, (*_BAGS, Mapping)) for own in labels) else y
-    array = hasattr(y, "__array__") and getattr(y, "ndim", 1) == 2
-    if array and y.shape[1] > 1:
+    series = as_series(y)
+    if series is not None:
+        if series.dtype in (nw.Object, nw.List, nw.Array, nw.Struct):
+            labels = series.to_list()
+            if series.dtype == nw.Struct:
+                return [_without_none(weights) for weights in labels]
+            if any(isinstance(label, (*_BAGS, Mapping)) for label in labels):
+                return labels
+        return series.to_native()
+    if hasattr(y, "__array__") and getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
         y = np.asarray(y)
         return _Columns((), [y[:, k] for k in range(y.shape[1])])
     return y
 
 
+def _without_none(weights: Any) -> Any:
+    """Return a dict without the fields that are null: a struct has the fields of all items."""
+    if weights is None:
+        return None
+    return {class_: weight for class_, weight in weights.items() if weight is not None}
+
+
 def _kinds(y: Any) -> set[type]:
-    """Types of the labels, where they may be more than labels."""
+    """Return the types of the labels where they may be more than single labels."""
     objects = getattr(y, "dtype", None) == np.dtype(object)  # not so for a column of strings
     return set(map(type, y)) if isinstance(y, (list, tuple)) or objects else set()
 
 
 def _encode_labels(y: Any) -> Column:
-    classes, codes = factorize_labels(_as_labels(y))
+    classes, codes = _factorize(_as_labels(y))
     return Column(None, classes, len(classes), codes, complete=True)
 
 
@@ -121,7 +147,7 @@ def _encode_labels(y: Any) -> Column:
 
 
 def _encode_table(y: _Columns) -> Target:
-    """An indicator if there are only zeros and ones, as scikit-learn has it; else joint targets."""
+    """Encode columns of zeros and ones as an indicator, as scikit-learn does, others jointly."""
     arrays = [np.asarray(column) for column in y.columns]
     if all(array.dtype.kind in "biuf" and np.isin(array, (0, 1)).all() for array in arrays):
         return _encode_indicator(sparse.csr_array(np.column_stack(arrays)), y.names)
@@ -129,13 +155,16 @@ def _encode_table(y: _Columns) -> Target:
 
 
 def _encode_joint(columns: Sequence[Any], names: tuple[str, ...]) -> Target:
-    """The product of each item's distributions over the targets; classes are tuples."""
-    encoded = [encode_target(column, Form()).column for column in columns]
+    """Encode the product of each item's distributions over the targets; classes are tuples."""
+    encoded = []
+    for position, column in enumerate(columns):
+        with library_errors("the target", names[position] if names else None):
+            encoded.append(encode_target(column, Form()).column)
     joint = crossed(encoded)
     rows: Any = joint.values
     labels = [_scalars(np.asarray(column.values)) for column in encoded]
     classes = np.empty(len(rows), dtype=object)
-    classes[:] = [tuple(own[k] for own, k in zip(labels, row, strict=True)) for row in rows]
+    classes[:] = [tuple(target[k] for target, k in zip(labels, row, strict=True)) for row in rows]
     if joint.offsets is not None and joint.weights is None:
         lengths = np.diff(joint.offsets)
         joint = replace(joint, weights=np.repeat(1 / np.maximum(lengths, 1), lengths))
@@ -145,7 +174,7 @@ def _encode_joint(columns: Sequence[Any], names: tuple[str, ...]) -> Target:
 
 
 def _scalars(labels: NDArray[Any]) -> list[Any]:
-    """Labels as Python has them; but times as NumPy does, which loses nothing."""
+    """Return labels as Python objects; dates and times as NumPy's, which lose no precision."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
@@ -153,11 +182,14 @@ def _scalars(labels: NDArray[Any]) -> list[Any]:
 
 
 def _zero_one_rows(y: Any) -> sparse.csr_array | None:
-    """Nested rows of only 0 and 1, two columns or more, which scikit-learn takes as indicator."""
-    width = len(y[0]) if isinstance(y[0], (list, tuple, np.ndarray)) else 0
-    if width < 2 or not all(isinstance(row, (list, tuple, np.ndarray)) for row in y):
+    """Return rows of 0 and 1, two columns or more, as an indicator; None if y is not that.
+
+    scikit-learn takes nested lists in this way, too.
+    """
+    if not all(isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) == 1 for row in y):
         return None
-    if any(len(row) != width for row in y):
+    width = len(y[0])
+    if width < 2 or any(len(row) != width for row in y):
         return None
     flat = list(chain.from_iterable(y))
     if not all(isinstance(x, (Real, np.bool_)) and x in (0, 1) for x in flat):
@@ -166,13 +198,16 @@ def _zero_one_rows(y: Any) -> sparse.csr_array | None:
 
 
 def _encode_indicator(y: Any, names: tuple[str, ...] = ()) -> Target:
-    y = sparse.csr_array(y)  # a new one: the caller's stays as it is
+    if y.ndim != 2:
+        raise DataError(f"a sparse y must have 2 dimensions, got {y.ndim}")
+    y = sparse.csr_array(y)  # a new one: the matrix of the caller is not changed
     y.eliminate_zeros()
-    if not np.isin(y.data, (0, 1)).all():
-        item = int(np.repeat(np.arange(y.shape[0]), np.diff(y.indptr))[~np.isin(y.data, (0, 1))][0])
-        raise ValueError(f"y, item {item}: a sparse y is an indicator of labels, only 0 and 1")
+    wrong = ~np.isin(y.data, (0, 1))
+    if wrong.any():
+        item = int(np.repeat(np.arange(y.shape[0]), np.diff(y.indptr))[wrong][0])
+        raise DataError("a sparse y is an indicator of labels, with only 0 and 1", item=item)
     if not y.nnz:
-        raise ValueError("y: no item has a label, every entry of the indicator is 0")
+        raise DataError("no item has a label: every entry of the indicator y is 0")
     y.sort_indices()
     lengths = np.diff(y.indptr)
     weights = np.repeat(1 / np.maximum(lengths, 1), lengths)
@@ -182,68 +217,59 @@ def _encode_indicator(y: Any, names: tuple[str, ...] = ()) -> Target:
 
 
 def _encode_sets(y: list[Any]) -> Target:
-    sets = []
-    for item, labels in enumerate(y):
-        if not isinstance(labels, _BAGS):
-            what = "nothing" if is_missing(labels) else type(labels).__name__
-            raise ValueError(
-                f"y, item {item}: expected a set of labels like the others, got {what}"
-            )
-        if any(map(is_missing, labels)):
-            raise ValueError(f"Input y contains NaN: item {item} has a label that is missing")
-        distinct = list(dict.fromkeys(labels))
-        if not distinct:
-            raise ValueError(
-                f"y, item {item}: the set of labels is empty; leave the item out, or give it a "
-                "label of its own, such as 'none'"
-            )
-        sets.append(distinct)
+    sets = [_label_set(labels, item) for item, labels in enumerate(y)]
     lengths = np.array([len(labels) for labels in sets], dtype=np.int64)
-    classes, codes = factorize_labels(_narrowed(_objects(list(chain.from_iterable(sets)))))
+    offsets = offsets_of(lengths)
+    classes, codes = _factorize_flat(list(chain.from_iterable(sets)), offsets)
     weights = np.repeat(1 / lengths, lengths)
-    column = Column(None, classes, len(classes), codes, offsets_of(lengths), weights)
+    column = Column(None, classes, len(classes), codes, offsets, weights)
     container = next((kind for kind in _BAGS[:-1] if isinstance(y[0], kind)), list)
     return Target(column, Form("sets", (), (classes.dtype,), 1, container))
 
 
-def _objects(labels: list[Any]) -> NDArray[Any]:
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
+def _label_set(labels: Any, item: int) -> list[Any]:
+    """Return the distinct labels of an item in the order given."""
+    if not isinstance(labels, _BAGS) or getattr(labels, "ndim", 1) != 1:
+        what = "nothing" if is_missing(labels) else type(labels).__name__
+        raise DataError(f"expected a set of labels in y like the others, got {what}", item=item)
+    if any(map(is_missing, labels)):
+        raise DataError("Input y contains NaN: a label of the set is missing", item=item)
+    try:
+        distinct = list(dict.fromkeys(labels))
+    except TypeError as error:
+        raise DataTypeError(f"a label of y must be single: {error}", item=item) from error
+    if not distinct:
+        raise DataError(
+            "the set of labels in y is empty",
+            item=item,
+            hint="leave the item out, or give it a label such as 'none'",
+        )
+    return distinct
 
 
 # --- one label ------------------------------------------------------------------------------
 
 
-def encode_sample_weight(sample_weight: Any, n_items: int) -> NDArray[np.float64]:
-    """Weight of each item: 1 by default, one number for all, or one each."""
-    if sample_weight is None:
-        return np.broadcast_to(1.0, n_items)  # takes no memory
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n_items, weights)
-    if weights.shape != (n_items,):
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_items,)}: one weight an item"
-        )
-    check_weights(weights, np.arange(n_items), "sample_weight")
-    return weights
-
-
 def _as_labels(y: Any) -> Any:
-    """A 1-D NumPy array, or a polars Series where strings would be slow in NumPy."""
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
+    """Return a 1-D NumPy array, or a polars Series for strings, which are slow in NumPy."""
+    series = as_series(y)
+    if series is not None:
         if series.dtype == nw.String:
-            return strings_of(series)
-        y = series.to_numpy()
+            return strings_of(series, "a label of y")
+        # NumPy has no integers of 128 bits.
+        wide = series.dtype in (nw.Int128, nw.UInt128)
+        y = series.to_list() if wide else series.to_numpy()
     if isinstance(y, (list, tuple)):
         y = _array_of(y)
-    return column_or_1d(y, warn=True)
+    try:
+        return column_or_1d(y, warn=True)
+    except ValueError as error:
+        message = str(error).rstrip(".\n")
+        raise DataError(message, hint="give one label for each item") from error
 
 
 def _array_of(labels: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
-    """np.asarray, but labels of different types, and large integers, stay what they are."""
+    """Return labels as an array; labels of different types and large integers stay objects."""
     array = np.asarray(labels)
     mixed = array.dtype.kind in "US" and not all(isinstance(x, (str, bytes)) for x in labels)
     rounded = array.dtype.kind == "f" and _some_inexact(array) and _all_integers(labels)
@@ -251,7 +277,7 @@ def _array_of(labels: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
 
 
 def _some_inexact(numbers: NDArray[Any]) -> bool:
-    """Whether some float is so large that two integers may have become the same."""
+    """Return whether some float is so large that two integers may have become the same."""
     return bool((abs(numbers) >= EXACT_FLOAT).any())
 
 
@@ -259,93 +285,112 @@ def _all_integers(labels: Iterable[Any]) -> bool:
     return all(isinstance(label, (int, np.integer)) for label in labels)
 
 
-def factorize_labels(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Sorted distinct labels in their own dtype, and each label's place among them."""
+def _factorize(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted distinct labels in their dtype, and the position of each label."""
     if isinstance(labels, pl.Series):
         return _factorize_strings(labels, np.dtype(object))
     if labels.dtype.kind == "f":
-        _refuse_missing(np.isnan(labels))
-        if np.isinf(labels).any():
-            item = int(np.flatnonzero(np.isinf(labels))[0])
-            raise ValueError(
-                "Input y contains infinity or a value too large for dtype('float64'): "
-                f"item {item} has label {labels[item]}"
-            )
-        if (labels % 1).any():
-            raise ValueError(
-                "Unknown label type: continuous. y holds fractions, which are no classes; "
-                "for soft labels give a list of dicts {class: weight}"
-            )
+        _check_numbers(labels)
     if labels.dtype.kind == "U":
-        return _factorize_strings(pl.Series(labels.tolist(), dtype=pl.String), labels.dtype)
+        return _factorize_strings(string_series(labels.tolist(), "a label of y"), labels.dtype)
     if labels.dtype.kind == "O":
         return _factorize_objects(labels)
     if labels.dtype.kind in "mM":
-        _refuse_missing(np.isnat(labels))
+        _check_present(np.isnat(labels))
+    if labels.dtype.kind == "T":
+        _check_present(_missing(labels))
     classes = np.unique(labels)
     return classes, np.searchsorted(classes, labels)
 
 
+def _check_numbers(labels: NDArray[np.floating[Any]]) -> None:
+    _check_present(np.isnan(labels))
+    infinite = np.isinf(labels)
+    if infinite.any():
+        raise DataError(
+            "Input y contains infinity or a value too large for dtype('float64')",
+            item=int(np.flatnonzero(infinite)[0]),
+        )
+    fractions = labels % 1 != 0
+    if fractions.any():
+        item = int(np.flatnonzero(fractions)[0])
+        raise DataError(
+            f"Unknown label type: continuous. y holds the fraction {labels[item]}, not a class",
+            item=item,
+            hint="for soft labels give a list of dicts {class: weight}",
+        )
+
+
 def _factorize_objects(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    missing = np.array([is_missing(label) for label in labels], dtype=bool)
-    _refuse_missing(missing)
+    _check_present(_missing(labels))
     kinds = set(map(type, labels))
     if kinds == {str}:
-        return _factorize_strings(pl.Series(labels.tolist(), dtype=pl.String), labels.dtype)
+        return _factorize_strings(string_series(labels.tolist(), "a label of y"), labels.dtype)
     if all(issubclass(kind, (int, float, np.number)) for kind in kinds) and bool not in kinds:
         numbers = _array_of(labels.tolist())
         if numbers.dtype.kind != "O":  # else integers that only Python can hold
-            classes, codes = factorize_labels(numbers)
+            classes, codes = _factorize(numbers)
             return classes.astype(object), codes
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise TypeError(f"y mixes labels of types that cannot be ordered: {names}") from error
+        raise DataTypeError(f"y mixes labels of types that cannot be ordered: {names}") from error
     return classes, codes
 
 
 def _factorize_strings(
     labels: pl.Series, dtype: np.dtype[Any]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    _refuse_missing(labels.is_null().to_numpy())
+    _check_present(labels.is_null().to_numpy())
     coded = code_series(labels)
     order = sorted(range(len(coded.values)), key=coded.values.__getitem__)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return np.array([coded.values[k] for k in order], dtype=dtype), place[coded.codes]
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return np.array([coded.values[k] for k in order], dtype=dtype), rank[coded.codes]
 
 
 def _encode_distributions(y: list[Any]) -> Column:
     for item, weights in enumerate(y):
         if not isinstance(weights, Mapping):
-            raise TypeError(
-                f"y, item {item}: expected a dict class -> weight like the others, "
-                f"got {type(weights).__name__}"
+            kind = type(weights).__name__
+            raise DataTypeError(
+                f"expected a dict class -> weight in y like the others, got {kind}", item=item
             )
     lengths = np.array([len(weights) for weights in y], dtype=np.int64)
-    labels = list(chain.from_iterable(y))
     items = np.repeat(np.arange(len(y)), lengths)
-    flat = as_weights(list(chain.from_iterable(w.values() for w in y)), items, "y")
+    flat = list(chain.from_iterable(weights.values() for weights in y))
+    weights = as_weights(flat, items, what="the weight of a class in y")
     offsets = offsets_of(lengths)
-    totals = sum_by_item(flat, offsets)
+    totals = finite(sum_by_item(weights, offsets))
     if not totals.all():
         item = int(np.flatnonzero(totals == 0)[0])
-        raise ValueError(f"y, item {item}: the weights of its classes are all zero")
-    kept = flat > 0
-    classes, codes = factorize_labels(_narrowed(_objects(labels)))
-    offsets = offsets_of(np.bincount(items[kept], minlength=len(y)))
-    weights = (flat / totals[items])[kept]
-    return Column(None, classes, len(classes), codes[kept], offsets, weights)
+        raise DataError("the weights of the classes in y are all zero", item=item)
+    classes, codes = _factorize_flat(list(chain.from_iterable(y)), offsets)
+    positive = weights > 0
+    offsets = offsets_of(np.bincount(items[positive], minlength=len(y)))
+    shares = (weights / totals[items])[positive]
+    return Column(None, classes, len(classes), codes[positive], offsets, shares)
 
 
-def _narrowed(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels out of dicts have no dtype of their own: take the one NumPy gives their list."""
+def _factorize_flat(
+    labels: list[Any], offsets: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Factorize the labels of all items; the array has the dtype that NumPy gives one type."""
     kinds = set(map(type, labels))
-    return np.array(labels.tolist()) if len(kinds) == 1 else labels
+    with naming_items(offsets):
+        if any(issubclass(kind, _BAGS) for kind in kinds):
+            position = next(k for k, label in enumerate(labels) if isinstance(label, _BAGS))
+            kind = type(labels[position]).__name__
+            raise DataTypeError(f"a label of y must be single, got {kind}", item=position)
+        return _factorize(np.array(labels) if len(kinds) == 1 else objects(labels))
 
 
-def _refuse_missing(missing: NDArray[np.bool_]) -> None:
+def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.array([is_missing(label) for label in labels], dtype=bool)
+
+
+def _check_present(missing: NDArray[np.bool_]) -> None:
     if missing.any():
         item = int(np.flatnonzero(missing)[0])
-        raise ValueError(f"Input y contains NaN: item {item} has no label")
+        raise DataError("Input y contains NaN: the item has no label", item=item)

@@ -1,4 +1,4 @@
-"""The phases of observations: an angle for each value of each item, in the form of X."""
+"""Phases of observations: an angle for each value of each item, in the form of X."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from stc._core.observations import Column, Observations
+from stc._input.frames import as_frame, library_errors
+from stc.exceptions import DataError, DataTypeError, MissingColumnError
 
 Floats = NDArray[np.float64]
 
 
 def with_theta(observed: Observations, theta: Any) -> Observations:
-    """The items with the angle `theta_j` of each of their values.
+    """Return the items with the angle `theta_j` of each of their values.
 
     Parameters
     ----------
@@ -25,111 +26,115 @@ def with_theta(observed: Observations, theta: Any) -> Observations:
         The items.
     theta
         Radians. For a table a number for each cell, in the shape of X or as records; for a matrix
-        of counts a matrix of the same shape; for documents a dict word -> radians for each. What is
-        not named has angle 0.
+        of counts a matrix of the same shape; for documents a dict word -> radians for each. The
+        default of an angle is 0.
     """
     if theta is None:
         return observed
-    columns = {"table": _of_table, "counts": _of_counts, "documents": _of_documents}
-    return replace(observed, columns=columns[observed.kind](observed, theta))
+    columns = {"table": _table, "counts": _counts, "documents": _documents}
+    with library_errors("theta"):
+        return replace(observed, columns=columns[observed.kind](observed, theta))
 
 
-def _of_table(observed: Observations, theta: Any) -> tuple[Column, ...]:
+def _table(observed: Observations, theta: Any) -> tuple[Column, ...]:
     names = observed.names
     if isinstance(theta, Sequence) and any(isinstance(item, Mapping) for item in theta):
-        _same_length(observed, len(theta))
+        _check_length(observed, len(theta))
         if not all(isinstance(item, Mapping) for item in theta):
-            raise TypeError("theta of records is a list with a dict name -> radians for each")
-        by_name = {name: [item.get(name, 0.0) for item in theta] for name in names}
-        each = [np.zeros((len(theta), 0)), *(_numbers(by_name[name], name) for name in names)]
-        cells = np.column_stack(each)
+            raise DataTypeError("theta of records is a list with a dict name -> radians for each")
+        columns = [_numbers([item.get(name, 0.0) for item in theta], name) for name in names]
+        cells = np.column_stack([np.zeros((len(theta), 0)), *columns])
     else:
         cells = _cells(observed, theta)
-    places = {name: place for place, name in enumerate(names)}
-    return tuple(_turned(own, cells[:, places[str(own.attribute)]]) for own in observed.columns)
+    positions = {name: position for position, name in enumerate(names)}
+    return tuple(
+        _with_angles(column, cells[:, positions[str(column.attribute)]])
+        for column in observed.columns
+    )
 
 
 def _cells(observed: Observations, theta: Any) -> Floats:
-    """A number for each cell of the table, out of a frame or an array."""
-    frame = nw.from_native(theta, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    """Return a number for each cell of the table, from a frame or an array."""
+    frame = as_frame(theta)
+    if frame is not None:
         if observed.named:
-            absent = [name for name in observed.names if name not in frame.columns]
-            if absent:
-                raise ValueError(f"theta has no column {absent[0]!r}; it needs one for each of X's")
+            for name in observed.names:
+                if name not in frame.columns:
+                    raise MissingColumnError(name, frame.columns, " of X; this is theta")
             frame = frame.select(observed.names)
         theta = frame.to_numpy()
     cells = _numbers(theta, None)
-    shape = observed.n_items, len(observed.names)
-    if cells.shape != shape:
-        raise ValueError(f"theta has shape {cells.shape}, X has {shape}: it needs an angle a cell")
+    _check_shape(cells.shape, (observed.n_items, len(observed.names)))
     return cells
 
 
-def _turned(column: Column, angles: Floats) -> Column:
-    """A column with one angle for all the values of an item."""
+def _with_angles(column: Column, angles: Floats) -> Column:
+    """Return a column with one angle for all the values of an item."""
     lengths = column.lengths()
     wrong = ~np.isfinite(angles) & (lengths > 0)
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"theta, column {column.attribute!r}, item {item}: an angle must be finite, "
-            f"got {angles[item]}"
+        raise DataError(
+            f"an angle of theta must be finite, got {angles[item]}",
+            column=str(column.attribute),
+            item=item,
         )
     if column.offsets is not None:
         return replace(column, angles=np.repeat(angles, lengths))
     return replace(column, angles=np.where(lengths > 0, angles, 0.0))
 
 
-def _of_counts(observed: Observations, theta: Any) -> tuple[Column, ...]:
+def _counts(observed: Observations, theta: Any) -> tuple[Column, ...]:
     (column,) = observed.columns
     items, codes, _ = column.entries()
     table = theta.tocsr() if sparse.issparse(theta) else _numbers(theta, None)
-    if table.shape != (observed.n_items, column.n_values):
-        shape = (observed.n_items, column.n_values)
-        raise ValueError(f"theta has shape {table.shape}, X has {shape}: they must be the same")
-    # SciPy gives something else than numbers for no places at all.
+    _check_shape(table.shape, (observed.n_items, column.n_values))
+    # For no entries at all SciPy returns a matrix.
     angles = np.asarray(table[items, codes]).ravel() if len(items) else np.zeros(0)
     return (replace(column, angles=_finite(angles, items)),)
 
 
-def _of_documents(observed: Observations, theta: Any) -> tuple[Column, ...]:
+def _documents(observed: Observations, theta: Any) -> tuple[Column, ...]:
     words = [] if isinstance(theta, Mapping) or not isinstance(theta, Iterable) else list(theta)
-    if not words or not all(isinstance(own, Mapping) for own in words):
-        raise TypeError("theta of documents is a list with a dict word -> radians for each")
-    _same_length(observed, len(words))
-    return tuple(_turned_words(column, words) for column in observed.columns)
+    if not words or not all(isinstance(angles, Mapping) for angles in words):
+        raise DataTypeError("theta of documents is a list with a dict word -> radians for each")
+    _check_length(observed, len(words))
+    return tuple(_with_word_angles(column, words) for column in observed.columns)
 
 
-def _turned_words(column: Column, words: Sequence[Mapping[Any, Any]]) -> Column:
+def _with_word_angles(column: Column, words: Sequence[Mapping[Any, Any]]) -> Column:
     items, codes, _ = column.entries()
     values: Any = column.values
-    places = list(zip(items.tolist(), codes.tolist(), strict=True))
+    entries = list(zip(items.tolist(), codes.tolist(), strict=True))
     if not column.conjunction:
-        angles = _numbers([words[n].get(values[k], 0.0) for n, k in places], None)
-    else:  # words in a row turn by the sum of their angles
-        rows = [sum(_numbers([words[n].get(w, 0.0) for w in values[k]], None)) for n, k in places]
-        angles = np.array(rows, dtype=np.float64)
+        angles = _numbers([words[n].get(values[k], 0.0) for n, k in entries], None)
+    else:  # the angle of an n-gram is the sum of the angles of its words
+        sums = [sum(_numbers([words[n].get(w, 0.0) for w in values[k]], None)) for n, k in entries]
+        angles = np.array(sums, dtype=np.float64)
     return replace(column, angles=_finite(angles, items))
 
 
-def _same_length(observed: Observations, count: int) -> None:
+def _check_length(observed: Observations, count: int) -> None:
     if count != observed.n_items:
-        raise ValueError(f"theta has {count} items, X has {observed.n_items}")
+        raise DataError(f"theta has {count} items, X has {observed.n_items}")
+
+
+def _check_shape(shape: tuple[int, ...], expected: tuple[int, int]) -> None:
+    if shape != expected:
+        raise DataError(f"theta has shape {shape}, X has {expected}: they must be the same")
 
 
 def _numbers(angles: Any, name: str | None) -> Floats:
-    where = "theta" if name is None else f"theta, column {name!r}"
     try:
         return numbers(angles)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{where}: an angle must be a number ({error})") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataTypeError(f"an angle of theta must be a number ({error})", column=name) from error
 
 
 def numbers(angles: Any) -> Floats:
-    """Angles as an array; a string is none, whatever it says."""
+    """Return angles as an array; a string is never an angle."""
     array = np.asarray(angles)
-    if array.dtype.kind == "O" and any(isinstance(own, (str, bytes)) for own in array.ravel()):
+    if array.dtype.kind == "O" and any(isinstance(a, (str, bytes)) for a in array.ravel()):
         raise TypeError("there is a string among them")
     if array.dtype.kind not in "biufO":
         raise TypeError(f"they are of dtype {array.dtype}")
@@ -138,6 +143,6 @@ def numbers(angles: Any) -> Floats:
 
 def _finite(angles: Floats, items: NDArray[Any]) -> Floats:
     if not np.isfinite(angles).all():
-        item = items[np.flatnonzero(~np.isfinite(angles))[0]]
-        raise ValueError(f"theta, item {item}: an angle must be finite")
+        item = int(items[np.flatnonzero(~np.isfinite(angles))[0]])
+        raise DataError("an angle of theta must be finite", item=item)
     return angles

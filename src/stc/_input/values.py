@@ -1,7 +1,7 @@
-"""The one canonical rule by which a value becomes the text of a category.
+"""The text of a value: the rule by which a value of any type becomes a category.
 
-A CSV, a database, a pandas column that turned float because of a missing cell and a Python
-record must agree, so the rule looks at what a value says, not at how it is stored.
+A CSV file, a database, a pandas column that became float because of a missing cell and a Python
+record must give the same category, so the rule depends on the value, not on how it is stored.
 """
 
 from __future__ import annotations
@@ -9,25 +9,37 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stc.exceptions import DataError, DataTypeError, StcError
 
 # The missing values of pandas, known by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"NAType", "NaTType"})
+_SHORT_REASONS = {
+    UnicodeEncodeError: "it holds half of a surrogate pair",
+    UnicodeDecodeError: "the bytes are not UTF-8",
+}
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a single value is None, NaN, NaT or pandas' NA."""
+    """Return whether a single value is None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in _MISSING_TYPES:
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
-    return isinstance(value, (float, np.floating, decimal.Decimal)) and math.isnan(value)
+    if isinstance(value, decimal.Decimal):
+        return value.is_nan()  # math.isnan refuses a signaling NaN
+    return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
 def canonical(value: Any) -> str | None:
-    """Text of the category that a single value stands for; None if the value is missing.
+    """Return the text of the category of a single value; None if the value is missing.
 
     Examples
     --------
@@ -52,13 +64,13 @@ def _float_text(value: float | np.floating[Any]) -> str:
         return str(float(value))
     if float(value).is_integer():
         return str(int(value))
-    # str() of a NumPy float is the shortest text in its own precision: float32 0.1 is "0.1".
+    # str() of a NumPy float is the shortest text in its precision: float32 0.1 is "0.1".
     return str(value)
 
 
 def _rarer_text(value: Any) -> str | None:
     if isinstance(value, np.datetime64 | np.timedelta64):
-        # Microseconds are the finest unit that turns into Python's own type.
+        # Microseconds are the finest unit that converts to Python's datetime and timedelta.
         return canonical(value.astype(f"{value.dtype.kind}8[us]").item())
     if (
         isinstance(value, datetime.datetime)
@@ -67,20 +79,20 @@ def _rarer_text(value: Any) -> str | None:
     ):
         return str(value.date())
     if isinstance(value, datetime.timedelta):
-        return datetime.timedelta.__str__(value)  # pandas' own writes it otherwise
+        return datetime.timedelta.__str__(value)  # pandas formats its subclass differently
     if isinstance(value, decimal.Decimal):
         return _decimal_text(value)
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if isinstance(value, complex | np.complexfloating):
-        raise ValueError(f"Complex data not supported: {value!r}")
+        raise DataError(f"Complex data not supported: {value!r}")
     kind = type(value)
     if hasattr(kind, "__iter__"):
-        raise TypeError(f"a value must be single, got {kind.__name__}: {value!r:.80}")
+        raise DataTypeError(f"a value must be single, got {kind.__name__}: {value!r:.80}")
     if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
-        raise TypeError(
-            f"a value of type {kind.__name__} has no text of its own and cannot be a category; "
-            "give a string or a number instead"
+        raise DataTypeError(
+            f"a value of type {kind.__name__} has no text and cannot be a category",
+            hint="give a string or a number instead",
         )
     return str(value)
 
@@ -89,5 +101,85 @@ def _decimal_text(value: decimal.Decimal) -> str:
     if value.is_finite() and value == value.to_integral_value():
         return str(int(value))
     as_float = str(float(value))
-    # A decimal says what the float of the same text says, if there is one.
+    # A decimal is the same category as the float of the same text, if there is one.
     return as_float if decimal.Decimal(as_float) == value else str(value)
+
+
+# --- errors ---------------------------------------------------------------------------------
+
+
+def raise_value_error(
+    cells: Iterable[Any],
+    error: BaseException,
+    what: str = "the value",
+    convert: Callable[[Any], str | None] = canonical,
+) -> NoReturn:
+    """Raise the error of the first cell that has no text in UTF-8, with its position as item.
+
+    Looking for the cell only after a failure costs nothing where all cells are good.
+
+    Parameters
+    ----------
+    cells
+        Single values.
+    error
+        The failure; raised again if no cell fails alone.
+    what
+        What a cell is, for the message.
+    convert
+        Returns the text of a cell.
+    """
+    for position, cell in enumerate(cells):
+        try:
+            (convert(cell) or "").encode()
+        except StcError as cell_error:
+            cell_error.item = position
+            raise
+        except (ValueError, OverflowError, pl.exceptions.PanicException) as cell_error:
+            reason = _SHORT_REASONS.get(type(cell_error), str(cell_error))
+            raise DataError(f"{what} cannot be encoded: {reason}", item=position) from error
+    raise error
+
+
+def string_series(texts: Sequence[Any], what: str) -> pl.Series:
+    """Return strings and None as a polars Series; raise for anything else, naming its item.
+
+    Parameters
+    ----------
+    texts
+        The strings.
+    what
+        What a string is, for error messages: "a document" or "a label of y".
+    """
+    try:
+        return pl.Series(texts, dtype=pl.String)
+    except (TypeError, UnicodeError) as error:
+        for item, text in enumerate(texts):
+            if not isinstance(text, (str, type(None))):
+                kind = type(text).__name__
+                raise DataTypeError(f"{what} must be a string, got {kind}", item=item) from error
+        raise_value_error(texts, error, what)
+
+
+def unmasked(array: Any) -> NDArray[Any]:
+    """Return a masked array as objects, with None in the masked cells."""
+    cells: NDArray[Any] = array.data.astype(object)
+    cells[np.ma.getmaskarray(array)] = None
+    return cells
+
+
+@contextmanager
+def naming_items(offsets: NDArray[Any]) -> Iterator[None]:
+    """Replace the position of a value in errors by the item that holds the value.
+
+    Parameters
+    ----------
+    offsets
+        Bounds of the values of each item.
+    """
+    try:
+        yield
+    except StcError as error:
+        if error.item is not None:
+            error.item = int(np.searchsorted(offsets, error.item, side="right")) - 1
+        raise

@@ -1,0 +1,109 @@
+"""Weights: of values, of classes and of items, as checked arrays of floats."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stc._input.values import unmasked
+from stc.exceptions import DataError, DataTypeError
+
+Floats = NDArray[np.float64]
+
+
+def encode_sample_weight(sample_weight: Any, n_items: int) -> Floats:
+    """Return the weight of each item: 1 by default, one number for all, or one each."""
+    if sample_weight is None:
+        return np.broadcast_to(1.0, n_items)  # takes no memory
+    weights = as_floats(sample_weight, what="sample_weight")
+    if weights.ndim == 0:
+        weights = np.full(n_items, weights)
+    if weights.shape != (n_items,):
+        raise DataError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_items,)}",
+            hint="give one weight for each item",
+        )
+    check_weights(weights, np.arange(n_items), what="sample_weight")
+    return weights
+
+
+def as_weights(
+    weights: list[Any], items: NDArray[Any], *, column: str | None = None, what: str = "a weight"
+) -> Floats:
+    """Return weights as a checked array; raise for the first bad one, naming its item.
+
+    Parameters
+    ----------
+    weights
+        One weight for each value.
+    items
+        The item of each value.
+    column, what
+        Column of the values and noun of a weight, for error messages.
+    """
+    cells = np.fromiter(weights, dtype=object, count=len(weights))  # a list in it is one cell
+    try:
+        numbers = as_floats(cells, column=column, what=what)
+    except DataTypeError as error:
+        if error.item is not None:
+            error.item = int(items[error.item])
+        raise
+    check_weights(numbers, items, column=column, what=what)
+    return numbers
+
+
+def as_floats(numbers: Any, *, column: str | None = None, what: str = "a weight") -> Floats:
+    """Return numbers as an array of floats; raise for what is not a number.
+
+    Parameters
+    ----------
+    numbers
+        One number, a list or an array of them; a masked number is NaN.
+    column, what
+        Column and noun of a number, for error messages. Their item is the position.
+    """
+    if np.ma.isMaskedArray(numbers):
+        numbers = unmasked(numbers)
+    try:
+        array = np.asarray(numbers)
+        if array.dtype.kind in "cmM":
+            raise TypeError(f"an array of dtype {array.dtype}")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        cells = np.asarray(numbers, dtype=object)
+        wrong = (k for k, cell in enumerate(cells if cells.ndim else ()) if not _is_float(cell))
+        item = next(wrong, None)
+        shown = reprlib.repr(numbers if item is None else cells[item])
+        raise DataTypeError(
+            f"{what} must be a number, got {shown}", column=column, item=item
+        ) from error
+
+
+def _is_float(number: Any) -> bool:
+    try:
+        float(number)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def check_weights(
+    weights: NDArray[Any],
+    items: NDArray[Any],
+    *,
+    column: str | None = None,
+    what: str = "a weight",
+) -> None:
+    """Raise if a weight is negative, infinite or NaN, naming its item."""
+    # One pass that finds nothing is the common case; the item is looked up only on failure.
+    if not len(weights) or (weights.min() >= 0 and np.isfinite(weights.max())):
+        return
+    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))[0]
+    raise DataError(
+        f"{what} must be finite and not negative, got {weights[wrong]}",
+        column=column,
+        item=int(items[wrong]),
+    )
