@@ -20,7 +20,7 @@ from stc._input.documents import Tokenizer, column_of_ngrams, columns_of_documen
 from stc._input.frames import as_frame, as_series, check_records, library_errors
 from stc._input.pandas import ColumnReader, is_pandas, pandas_reader, strings_of
 from stc._input.values import is_missing, string_series, unmasked
-from stc._input.weights import as_floats, check_weights
+from stc._input.weights import check_weights
 from stc._utils.threads import threaded
 from stc.exceptions import DataError, DataTypeError, ParameterError
 
@@ -77,7 +77,7 @@ def _encode(
     if sparse.issparse(X):
         return _encode_sparse(X)
     if counts and _is_rows(X):
-        return _encode_sparse(sparse.csr_array(as_floats(X, what="a count")))
+        return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
     if isinstance(X, (list, tuple)):
         return _encode_sequence(X, missing, text, names)
     series = as_series(X)

@@ -134,7 +134,8 @@ def _code_strings(series: pl.Series) -> Coded:
         return _code_few(series.to_list())
     # With a new namespace codes are compact, and the memory is freed with the column.
     categorical = pl.Categorical(pl.Categories.random())
-    physical = series.cast(categorical).to_physical()
+    categories = series.cast(categorical)  # the namespace lasts as long as this series
+    physical = categories.to_physical()
     count = 0 if series.null_count() == len(series) else cast(int, physical.max()) + 1
     values = pl.Series(np.arange(count, dtype=np.uint32)).cat.to(categorical).cast(pl.String)
     dtype = pl.UInt16 if count < 2**16 else pl.UInt32  # half the memory where 16 bits suffice
