@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from stc import NeverLearntError, SparseTensorClassifier
+from stc.exceptions import DataError
 from support.target_cases import (
     DATA,
     FORMS,
@@ -218,9 +219,10 @@ def test_an_item_that_lacks_one_of_two_targets(items: list[int]) -> None:
     for n in items:
         del records[n]["count"]
     with pytest.raises(
-        ValueError, match=rf"^item {items[0]} has no 'count', which is to be the target"
-    ):
+        DataError, match="the record lacks this key, which is to be a tar"
+    ) as caught:
         SparseTensorClassifier(targets=["kind", "count"]).fit(records)
+    assert (caught.value.column, caught.value.item) == ("count", items[0])
 
 
 @pytest.mark.parametrize("targets", [3, 1.5])

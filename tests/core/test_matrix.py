@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from stc import SparseTensorClassifier, SparseTensorClassifierCV
 from stc._core.interactions import Interactions
 from stc._core.matrix import Layout
-from stc._input import encode
+from stc._input.containers import encode
 from support.tuning_cases import at, bags, hard, records, rng_of, soft, table
 
 

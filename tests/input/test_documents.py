@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from stc._input import encode
+from stc._input.containers import encode
 from support.encode_cases import NAN, Entries, any_size, categories, entries, learn, many, repeated
 
 # ---------------------------------------------------------------- documents

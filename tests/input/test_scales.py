@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from stc import HardlyCategoricalWarning, SparseTensorClassifier
+from stc.exceptions import DataError, ParameterError
 from support.oracle import learn
 from support.scale_cases import (
     FEWER,
@@ -254,35 +255,80 @@ def test_the_warning_names_the_way_out_and_ends_there() -> None:
 
 
 BAD_SCALES: dict[str, tuple[dict[str, Any], str]] = {
-    "an unknown column": ({"continuous": ["age"]}, "continuous names the column 'age'.*'n', 's'"),
-    "an unknown column with knots": ({"continuous": {"age": 3}}, "continuous names .*'age'"),
-    "an unknown order": ({"ordinal": {"age": ["a"]}}, "ordinal names the column 'age'.*'n', 's'"),
+    "an unknown column": (
+        {"continuous": ["age"]},
+        "no column 'age', which continuous names; .*'n', 's'",
+    ),
+    "an unknown column with knots": (
+        {"continuous": {"age": 3}},
+        "no column 'age', which continuous names",
+    ),
+    "an unknown order": (
+        {"ordinal": {"age": ["a"]}},
+        "no column 'age', which ordinal names; .*'n', 's'",
+    ),
     "words": ({"continuous": ["c"]}, "column 'c': 'u' is not a number; take the column out"),
     "words with knots": ({"continuous": {"c": [0, 1]}}, "column 'c': 'u' is not a number"),
-    "one knot": ({"continuous": {"n": 1}}, "column 'n': give a number of knots from 2"),
-    "half a knot": ({"continuous": {"n": 2.5}}, "column 'n': give a number of knots from 2"),
-    "no number of knots": ({"continuous": {"n": "many"}}, "column 'n': give a number of knots"),
-    "nothing": ({"continuous": {"n": None}}, "column 'n': give a number of knots from 2"),
-    "no knots": ({"continuous": {"n": []}}, "column 'n': knots must be finite and ascending"),
-    "falling knots": ({"continuous": {"n": [2, 1]}}, "column 'n': knots must be .*ascending"),
-    "equal knots": ({"continuous": {"n": [1, 1]}}, "column 'n': knots must be .*ascending"),
-    "infinite knots": ({"continuous": {"n": [0, INF]}}, "column 'n': knots must be finite"),
+    "one knot": (
+        {"continuous": {"n": 1}},
+        "column 'n': continuous: give a number of knots, 2 or more",
+    ),
+    "half a knot": (
+        {"continuous": {"n": 2.5}},
+        "column 'n': continuous: give a number of knots, 2 or more",
+    ),
+    "no number of knots": (
+        {"continuous": {"n": "many"}},
+        "column 'n': continuous: give a number of knots",
+    ),
+    "nothing": (
+        {"continuous": {"n": None}},
+        "column 'n': continuous: give a number of knots, 2 or more",
+    ),
+    "no knots": (
+        {"continuous": {"n": []}},
+        "column 'n': continuous: knots must be finite and ascending",
+    ),
+    "falling knots": (
+        {"continuous": {"n": [2, 1]}},
+        "column 'n': continuous: knots must be .*ascending",
+    ),
+    "equal knots": (
+        {"continuous": {"n": [1, 1]}},
+        "column 'n': continuous: knots must be .*ascending",
+    ),
+    "infinite knots": (
+        {"continuous": {"n": [0, INF]}},
+        "column 'n': continuous: knots must be finite",
+    ),
     "knots of no number": (
         {"continuous": {"n": [0, math.nan]}},
-        "column 'n': knots must be finite",
+        "column 'n': continuous: knots must be finite",
     ),
-    "knots of words": ({"continuous": {"n": ["low", "high"]}}, "column 'n': knots must be"),
-    "a table of knots": ({"continuous": {"n": [[0, 1], [2, 3]]}}, "column 'n': knots must be"),
-    "both": ({"continuous": ["n"], "ordinal": {"n": [1]}}, "'n' is both in continuous and in ord"),
-    "a value twice": ({"ordinal": {"s": ["lo", "mid", "hi", "lo"]}}, "column 's': give each value"),
-    "one number twice": ({"ordinal": {"n": [1, 1.0]}}, "column 'n': give each value once"),
-    "no value": ({"ordinal": {"s": []}}, "column 's': give each value once, lowest first"),
-    "a missing value": ({"ordinal": {"s": [None, "lo"]}}, "column 's': .*missing"),
-    "no list": ({"ordinal": {"s": 3}}, "column 's': give a list"),
-    "a text": ({"ordinal": {"s": "lo"}}, "column 's': give a list"),
+    "knots of words": (
+        {"continuous": {"n": ["low", "high"]}},
+        "column 'n': continuous: knots must be",
+    ),
+    "a table of knots": (
+        {"continuous": {"n": [[0, 1], [2, 3]]}},
+        "column 'n': continuous: knots must be",
+    ),
+    "both": (
+        {"continuous": ["n"], "ordinal": {"n": [1]}},
+        "column 'n': .* both in continuous and in ordinal",
+    ),
+    "a value twice": (
+        {"ordinal": {"s": ["lo", "mid", "hi", "lo"]}},
+        "column 's': ordinal: give each value",
+    ),
+    "one number twice": ({"ordinal": {"n": [1, 1.0]}}, "column 'n': ordinal: give each value once"),
+    "no value": ({"ordinal": {"s": []}}, "column 's': ordinal: give each value once, lowest first"),
+    "a missing value": ({"ordinal": {"s": [None, "lo"]}}, "column 's': ordinal: a missing"),
+    "no list": ({"ordinal": {"s": 3}}, "column 's': ordinal: give a list"),
+    "a text": ({"ordinal": {"s": "lo"}}, "column 's': ordinal: give a list"),
     "a value beyond the order": (
         {"ordinal": {"s": ["lo", "hi"]}},
-        "column 's', item 1: 'mid' is not in the order that ordinal gives it; add it",
+        "column 's', item 1: 'mid' is not in the order given by ordinal; add it",
     ),
 }
 
@@ -290,8 +336,10 @@ BAD_SCALES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("options", "words"), BAD_SCALES.values(), ids=BAD_SCALES.keys())
 def test_bad_scales_are_refused(options: dict[str, Any], words: str) -> None:
     fresh = SparseTensorClassifier(**options)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=words) as caught:
         fresh.fit(X, Y)
+    if isinstance(caught.value, ParameterError):
+        assert caught.value.column in {*options.get("continuous", ()), *options.get("ordinal", ())}
     assert not hasattr(fresh, "classes_")
     model = SparseTensorClassifier(**KNOWN).fit(X, Y)
     before = snapshot(model, X)
@@ -305,8 +353,9 @@ def test_bad_scales_are_refused(options: dict[str, Any], words: str) -> None:
 def test_a_value_beyond_the_order_is_not_learnt_later(method: str) -> None:
     model = SparseTensorClassifier(**KNOWN).fit(X, Y)
     before = snapshot(model, X)
-    with pytest.raises(ValueError, match=r"column 's', item 1: 'top' is not in the order"):
+    with pytest.raises(DataError, match=r"'top' is not in the order") as caught:
         getattr(model, method)([{"s": "lo"}, {"s": ["lo", "top"]}], ["p", "p"])
+    assert (caught.value.column, caught.value.item) == ("s", 1)
     assert snapshot(model, X) == before
 
 
@@ -327,9 +376,11 @@ def test_what_is_no_number_is_refused(value: Any, method: str) -> None:
 def test_a_column_without_any_number_has_no_knots() -> None:
     for cell in (None, math.nan, INF, []):
         model = SparseTensorClassifier(continuous=["n"])
-        with pytest.raises(ValueError, match=r"'n' has no number to set knots by: take it out of"):
+        with pytest.raises(
+            ValueError, match=r"'n': the column has no number to set knots by; take"
+        ):
             model.fit([{"n": cell, "c": "u"}, {"c": "v"}], ["p", "q"])
         assert not hasattr(model, "classes_")
     model = SparseTensorClassifier(continuous=["n"], missing="category")
-    with pytest.raises(ValueError, match=r"'n' has no number"):
+    with pytest.raises(ValueError, match=r"'n': the column has no number"):
         model.fit([{"n": None, "c": "u"}], ["p"])

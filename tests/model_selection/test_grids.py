@@ -11,7 +11,7 @@ from sklearn.base import clone
 from stc import PhaseLearner, SparseTensorClassifierCV, tuning
 from stc._core.interactions import Interactions
 from stc._core.matrix import Layout
-from stc._input import encode
+from stc._input.containers import encode
 from support.tuning_cases import (
     FEW,
     INF,

@@ -16,8 +16,8 @@ from scipy import sparse
 
 from stc._core.observations import Column, Missing, Observations
 from stc._input.cells import column_of_cells, column_of_series
+from stc._input.columns import as_frame, as_series, check_records, library_errors
 from stc._input.documents import Tokenizer, column_of_ngrams, columns_of_documents
-from stc._input.frames import as_frame, as_series, check_records, library_errors
 from stc._input.pandas import ColumnReader, is_pandas, pandas_reader, strings_of
 from stc._input.values import is_missing, string_series, unmasked
 from stc._input.weights import check_weights
@@ -339,7 +339,7 @@ def _check_not_empty(n_items: int, n_columns: int) -> None:
         if count == 0:
             raise DataError(
                 f"Found array with 0 {what}(s) (shape=({n_items}, {n_columns})) "
-                "while a minimum of 1 is required"
+                "while a minimum of 1 is required."  # as scikit-learn checks it
             )
 
 

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import column_or_1d
 
-from stc._core.observations import Column, finite, offsets_of, sum_by_item
+from stc._core.observations import Column, offsets_of, sum_by_item
 from stc._core.product import crossed, objects
 from stc._core.target import Form, Target
-from stc._input.frames import as_frame, as_series, library_errors
+from stc._input.columns import as_frame, as_series, library_errors
 from stc._input.pandas import strings_of
 from stc._input.scalars import EXACT_FLOAT, code_series
 from stc._input.values import is_missing, naming_items, string_series, unmasked
-from stc._input.weights import as_weights
+from stc._input.weights import as_floats, as_weights, check_weights
 from stc.exceptions import DataError, DataTypeError, ParameterError
 
 # Types that hold the labels of an item.
@@ -247,6 +247,22 @@ def _label_set(labels: Any, item: int) -> list[Any]:
     return distinct
 
 
+def encode_sample_weight(sample_weight: Any, n_items: int) -> NDArray[np.float64]:
+    """Return the weight of each item: 1 by default, one number for all, or one each."""
+    if sample_weight is None:
+        return np.broadcast_to(1.0, n_items)  # takes no memory
+    weights = as_floats(sample_weight, what="sample_weight")
+    if weights.ndim == 0:
+        weights = np.full(n_items, weights)
+    if weights.shape != (n_items,):
+        raise DataError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_items,)}",
+            hint="give one weight for each item",
+        )
+    check_weights(weights, np.arange(n_items), what="sample_weight")
+    return weights
+
+
 # --- one label ------------------------------------------------------------------------------
 
 
@@ -362,7 +378,9 @@ def _encode_distributions(y: list[Any]) -> Column:
     flat = list(chain.from_iterable(weights.values() for weights in y))
     weights = as_weights(flat, items, what="the weight of a class in y")
     offsets = offsets_of(lengths)
-    totals = finite(sum_by_item(weights, offsets))
+    with np.errstate(over="ignore"):
+        totals = sum_by_item(weights, offsets)
+    check_weights(totals, np.arange(len(y)), what="the sum of the weights of the classes in y")
     if not totals.all():
         item = int(np.flatnonzero(totals == 0)[0])
         raise DataError("the weights of the classes in y are all zero", item=item)

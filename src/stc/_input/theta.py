@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stc._core.observations import Column, Observations
-from stc._input.frames import as_frame, library_errors
+from stc._input.columns import as_frame, library_errors
 from stc.exceptions import DataError, DataTypeError, MissingColumnError
 
 Floats = NDArray[np.float64]

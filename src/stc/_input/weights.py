@@ -1,4 +1,4 @@
-"""Weights: of values, of classes and of items, as checked arrays of floats."""
+"""Weights of values, of classes and of items as checked arrays of floats."""
 
 from __future__ import annotations
 
@@ -12,22 +12,6 @@ from stc._input.values import unmasked
 from stc.exceptions import DataError, DataTypeError
 
 Floats = NDArray[np.float64]
-
-
-def encode_sample_weight(sample_weight: Any, n_items: int) -> Floats:
-    """Return the weight of each item: 1 by default, one number for all, or one each."""
-    if sample_weight is None:
-        return np.broadcast_to(1.0, n_items)  # takes no memory
-    weights = as_floats(sample_weight, what="sample_weight")
-    if weights.ndim == 0:
-        weights = np.full(n_items, weights)
-    if weights.shape != (n_items,):
-        raise DataError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_items,)}",
-            hint="give one weight for each item",
-        )
-    check_weights(weights, np.arange(n_items), what="sample_weight")
-    return weights
 
 
 def as_weights(
