@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 from pathlib import Path
 from threading import Event, Thread
 
@@ -63,7 +64,13 @@ def test_the_lock_is_released_after_an_error(model: Path) -> None:
     with pytest.raises(ZeroDivisionError), exclusively(model):
         raise ZeroDivisionError
     with exclusively(model):
-        pass
+        assert sorted(os.listdir(model.parent)) == [f".{model.name}.lock", model.name]
+    assert os.listdir(model.parent) == [model.name]
+
+
+def test_what_a_killed_process_left_is_no_lock(model: Path) -> None:
+    model.with_name(f".{model.name}.lock").touch()
+    update(model, 1)
     assert os.listdir(model.parent) == [model.name]
 
 
@@ -71,3 +78,12 @@ def test_a_file_that_is_not_there(path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"model\.stc\.parquet"), exclusively(path):
         pass
     assert not os.listdir(path.parent)
+
+
+def test_absent_filelock_is_named(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "filelock", None)
+    with (
+        pytest.raises(ImportError, match=r"locking a model file needs filelock.*\[cli\]"),
+        exclusively(model),
+    ):
+        pass

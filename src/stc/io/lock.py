@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from stc._utils.optional import optional
+
+# Characters of the file's name in that of its lock, which may not be longer than systems allow.
+_NAME_LENGTH = 100
+# Seconds between two attempts to take a lock that is held.
+_POLL = 0.01
 
 
 @contextmanager
 def exclusively(path: str | Path) -> Iterator[None]:
     """Lock a model file: others that lock it, processes or threads, wait until it is released.
 
-    Loading a model takes no lock: saving replaces the file in one step.
+    The lock is a hidden file beside the model, `.<name>.lock`, which is removed afterwards. It
+    needs the extra `cli` (filelock). Loading a model takes no lock: saving replaces the file
+    in one step.
 
     Parameters
     ----------
@@ -38,15 +47,29 @@ def exclusively(path: str | Path) -> Iterator[None]:
     ...     stc.load(path).classes_.tolist()
     ['go', 'stop']
     """
-    try:
-        import fcntl
-    except ImportError:  # Windows keeps others from a file that is open
-        yield
-        return
+    filelock = optional("filelock", "cli", "locking a model file")
+    file = Path(path).resolve(strict=True)
+    lock = file.with_name(f".{file.name[:_NAME_LENGTH]}.lock")
     while True:
-        with Path(path).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            # Whoever held it may have put a new file in its place.
-            if Path(path).exists() and os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
-                yield
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            filelock.lock_descriptor(descriptor, poll_interval=_POLL)
+            if _is_open(lock, descriptor):
+                try:
+                    yield
+                finally:
+                    # While it is held, so that nobody's lock but this one is removed. Windows
+                    # cannot remove an open file: there it stays.
+                    with suppress(OSError):
+                        lock.unlink()
                 return
+        finally:
+            os.close(descriptor)
+
+
+def _is_open(path: Path, descriptor: int) -> bool:
+    """Return whether a path is the open file, not one that replaced it while it was waited for."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
