@@ -19,6 +19,7 @@ from scipy import sparse
 
 import stc
 from stc import SparseTensorClassifier, load
+from stc.exceptions import DataError
 from stc.io import columns, parquet_writer
 from stc.io.header import FORMAT
 from support import golden_files
@@ -168,8 +169,12 @@ def test_what_is_not_fitted_or_cannot_answer_is_not_saved(path: Path) -> None:
 @pytest.mark.slow
 def test_what_could_not_be_loaded_is_not_saved(path: Path) -> None:
     wide = SparseTensorClassifier().fit(sparse.csr_array((1, 1 << 26)), ["x"])
-    with pytest.raises(ValueError, match="too many attributes"):
+    with pytest.raises(DataError, match="too many attributes") as caught:
         wide.save(path)
+    assert (caught.value.path, caught.value.hint) == (str(path), "use pickle or a store")
+    strange = SparseTensorClassifier().fit([{"a\ud800": 1}], ["x"])
+    with pytest.raises(DataError, match=r"holds '\\ud800', which UTF-8 cannot encode"):
+        strange.save(path)
     assert not path.exists()
     hashed = SparseTensorClassifier().fit(sparse.csr_array(([1.0], ([0], [7])), (1, 1 << 22)), [1])
     hashed.save(path)

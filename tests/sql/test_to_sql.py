@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 
 from stc import SparseTensorClassifier, load_zoo
-from stc.exceptions import DataError, ParameterError
+from stc.exceptions import DataError, ParameterError, ParameterTypeError
 from stc.sql import expressions
 from support.databases import DuckDB, SQLite
 from support.export_cases import ANY_CASE, CASES, Database, check, close, typed_columns
@@ -167,6 +167,8 @@ def test_what_is_refused() -> None:
         model.to_sql("postgresql")
     with pytest.raises(ParameterError, match="'stc_items', as the table is; rename the table"):
         model.to_sql(features="stc_items")
+    with pytest.raises(ParameterTypeError, match="item is a string, got int"):
+        model.to_sql(data="t", item=7)
     texts = SparseTensorClassifier().fit(["good", "bad"], ["+", "-"])
     with pytest.raises(ParameterError, match=r"data='t' needs attributes.*from documents"):
         texts.to_sql(data="t")
