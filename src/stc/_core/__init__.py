@@ -1,1 +1,1 @@
-"""The corpus, the model that holds it, and the formulas that turn it into probabilities."""
+"""The corpus, the model that holds it, and the formulas for scores and probabilities."""

@@ -1,7 +1,8 @@
-"""Policies: which sets of dimensions an item is scored by, one after the other until one can."""
+"""Cascades: items are scored by the first set of dimensions of a policy that has a score."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,57 +16,67 @@ from stc._core.model import Model
 from stc._core.observations import Observations
 from stc._core.scoring import Contributions, Scorer, seen_share
 from stc._core.tensor import Dimensions, Subset
+from stc.exceptions import DataError, ParameterError
 
-# Tuples of the items that are scored at a time.
+# Largest number of tuples in a block of items.
 _BLOCK_TUPLES = 1 << 21
 
 Policy = tuple[Subset, ...]
-# What makes answers of scores and of the power that they are to be taken to.
+# A function of scores `U_i` and the power p.
 Answer = Callable[[Floats, Floats | float], NDArray[Any]]
 
 
 class Hyper(NamedTuple):
-    """The three hyper-parameters."""
+    """The three hyper-parameters of the weights."""
 
     power: float
     balance: float
     entropy: float
 
 
-def read_policy(given: Sequence[Sequence[str]], dimensions: Dimensions, where: str) -> Policy:
-    """Sets of dimensions by name -> by number, closed by the empty set."""
+def read_policy(sets: Sequence[Sequence[str]], dimensions: Dimensions, where: str) -> Policy:
+    """Return the policy for sets of names of dimensions; the empty set is appended.
+
+    `where` is the name of the parameter, for messages.
+    """
     policy: list[Subset] = []
-    for names in given:
+    for names in sets:
         if isinstance(names, str):
-            raise ValueError(
-                f"{where} holds {names!r}; it is a list of lists of dimensions, [[{names!r}], []]"
+            raise ParameterError(
+                f"{where} holds {names!r}, which is not a list of dimensions",
+                hint=f"give a list of lists, [[{names!r}], []]",
             )
         subset = tuple(sorted(dimensions.numbers(names, where)))
         if len(set(subset)) < len(subset):
-            raise ValueError(f"{where} names a dimension twice in the set {list(names)}")
+            raise ParameterError(f"{where} names a dimension twice in the set {list(names)}")
         if subset in policy:
-            raise ValueError(f"{where} has the set {list(names)} twice")
+            raise ParameterError(f"{where} has the set {list(names)} twice")
         policy.append(subset)
     if () in policy[:-1]:
-        raise ValueError(f"{where} goes on after []; the class frequencies answer every item")
+        raise ParameterError(
+            f"{where} has sets after [], which are never reached",
+            hint="put [] last: the class frequencies answer every item",
+        )
     return tuple(policy) if policy and not policy[-1] else (*policy, ())
 
 
 class Cascade:
-    """Scores items by the first set of a policy that can: the next gets those left at zero.
+    """Scores items by the first set of a policy; items with zero scores go to the next set.
+
+    The weights of a set are computed when they are first needed, once, also with several threads.
 
     Parameters
     ----------
     model
-        What was learnt.
+        The model.
     policy
-        Sets that the model has, the empty one last.
+        Sets of dimensions that the model has, the empty one last.
     hyper
         Power, balance and entropy.
     max_tuples
-        The most tuples that one item may have.
+        Largest number of tuples of one item.
     phases
-        The phases of each set that has any; None: those that were learnt.
+        The phases of each set that has any; None: those of the model.
     """
 
     def __init__(
@@ -82,7 +93,8 @@ class Cascade:
         self.max_tuples = max_tuples
         self.phases = model.phases if phases is None else phases
         self._scorers: dict[Subset, Scorer] = {}
-        # The frequencies are for those without a score: any power will do.
+        self._lock = threading.Lock()
+        # The power of the empty set is not used: its scores are all 0.
         self._powers = np.array(
             [
                 hyper.power / self.phases[s].sharpness if s in self.phases else hyper.power
@@ -90,20 +102,35 @@ class Cascade:
             ]
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
     def scorer(self, subset: Subset) -> Scorer:
-        """The weights of a set, computed when they are first asked for."""
-        if subset not in self._scorers:
-            log_W = formulas.log_weights(self.model.corpora[subset].mass, *self.hyper)
-            index = self.model.index(subset)
-            phases = self.phases.get(subset)
-            angles = None if phases is None else phases.angles
-            self._scorers[subset] = Scorer(index, log_W, self.hyper.power, angles)
-        return self._scorers[subset]
+        """Return the scorer of a set, with its weights."""
+        scorer = self._scorers.get(subset)
+        if scorer is None:
+            with self._lock:
+                if subset not in self._scorers:
+                    self._scorers[subset] = self._new_scorer(subset)
+                scorer = self._scorers[subset]
+        return scorer
+
+    def _new_scorer(self, subset: Subset) -> Scorer:
+        log_W = formulas.log_weights(self.model.corpora[subset].mass, *self.hyper)
+        phases = self.phases.get(subset)
+        angles = None if phases is None else phases.angles
+        return Scorer(self.model.index(subset), log_W, self.hyper.power, angles)
 
     def map(self, observed: Observations, answer: Answer) -> NDArray[Any]:
-        """Apply `answer` to the scores `U_i` (items x classes) and powers of each block; join."""
-        made = self.model.interactions.order > 1
-        if len(self.policy) == 2 and len(self.policy[0]) == 1 and not made:
+        """Apply `answer` to the scores `U_i` (items x classes) and powers of each block.
+
+        The answers of the blocks are concatenated.
+        """
+        conjunctions = self.model.interactions.order > 1
+        if len(self.policy) == 2 and len(self.policy[0]) == 1 and not conjunctions:
             subset, power = self.policy[0], float(self._powers[0])
             located = self.model.located(observed, subset)
             return self.scorer(subset).map(located, lambda U: answer(U, power))
@@ -114,52 +141,52 @@ class Cascade:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def probabilities(self, observed: Observations) -> Floats:
-        """`X_i` of each item."""
+        """Return `X_i` of each item."""
         frequencies = self.model.frequencies
         return self.map(observed, lambda U, power: formulas.probabilities(U, power, frequencies))
 
     def log_probabilities(self, observed: Observations) -> Floats:
-        """`ln X_i` of each item."""
+        """Return `ln X_i` of each item."""
         frequencies = self.model.frequencies
         return self.map(
             observed, lambda U, power: formulas.log_probabilities(U, power, frequencies)
         )
 
     def most_probable(self, observed: Observations) -> NDArray[np.intp]:
-        """`argmax_i X_i` of each item."""
+        """Return `argmax_i X_i` of each item."""
         frequencies = self.model.frequencies
         return self.map(observed, lambda U, _: formulas.most_probable(U, frequencies))
 
     def scores(self, observed: Observations) -> tuple[Floats, NDArray[np.int64]]:
-        """`U_i` of each item, and the place in the policy of the set that they come from."""
+        """Return `U_i` of each item, and the index in the policy of the set that gave them."""
         parts = [self._scores(*block) for block in self._blocks(observed)]
         if len(parts) == 1:
             return parts[0]
         return np.concatenate([U for U, _ in parts]), np.concatenate([used for _, used in parts])
 
     def most_probable_of(self, U: Floats) -> NDArray[np.intp]:
-        """`argmax_i X_i` of items whose scores are known."""
+        """Return `argmax_i X_i` of items, given their scores."""
         return formulas.most_probable(U, self.model.frequencies)
 
     def probabilities_of(self, U: Floats, used: NDArray[np.int64]) -> Floats:
-        """`X_i` of items whose scores are known, and of which set."""
+        """Return `X_i` of items, given their scores and the index of the set that gave them."""
         return formulas.probabilities(U, self._powers[used][:, None], self.model.frequencies)
 
     def _scores(
         self, observed: Observations, numbers: NDArray[Any]
     ) -> tuple[Floats, NDArray[np.int64]]:
-        """Scores of each item, and the place of the set they come from.
+        """Return the scores of each item, and the index of the set that gave them.
 
-        `numbers` tells how the caller counts the items.
+        `numbers` are the numbers of the items in the data of the caller, for errors.
         """
         U = np.zeros((observed.n_items, len(self.model.classes)))
         used = np.full(observed.n_items, len(self.policy) - 1)
         left = np.arange(observed.n_items)
         for place, subset in enumerate(self.policy[:-1]):
             located = self._located(observed, subset, numbers[left])
-            own = self.scorer(subset).map(located, _itself)
-            scored: NDArray[np.bool_] = np.asarray(own.any(axis=1))
-            U[left[scored]], used[left[scored]] = own[scored], place
+            scores = self.scorer(subset).map(located, _identity)
+            scored: NDArray[np.bool_] = np.asarray(scores.any(axis=1))
+            U[left[scored]], used[left[scored]] = scores[scored], place
             left = left[~scored]
             if not len(left):
                 break
@@ -169,33 +196,31 @@ class Cascade:
     def _located(
         self, observed: Observations, subset: Subset, numbers: NDArray[Any]
     ) -> Observations:
-        """The items as a set sees them, refusing one that alone has too many tuples."""
+        """Return the items for a set, or raise if one item has too many tuples."""
         if len(subset) > 1:
-            needed = self.model.dimensions.sizes(observed, subset)
-            if needed.max(initial=0) > self.max_tuples:
-                item = int(np.argmax(needed))
-                names = ", ".join(map(repr, self.model.dimensions.named(subset)))
-                raise ValueError(
-                    f"item {numbers[item]} would have {needed[item]:,.0f} tuples in the product "
-                    f"of the dimensions {names}, more than max_tuples={self.max_tuples:,}"
-                )
+            names = ", ".join(map(repr, self.model.dimensions.named(subset)))
+            what = f"tuples in the product of the dimensions {names}"
+            self._check_sizes(self.model.dimensions.sizes(observed, subset), what, numbers)
         elif self.model.interactions.order > 1:
-            needed = self.model.interactions.sizes(observed)
-            if needed.max(initial=0) > self.max_tuples:
-                item = int(np.argmax(needed))
-                raise ValueError(
-                    f"item {numbers[item]} would have {needed[item]:,.0f} values and conjunctions "
-                    f"of them, more than max_tuples={self.max_tuples:,}"
-                )
+            sizes = self.model.interactions.sizes(observed)
+            self._check_sizes(sizes, "values and conjunctions of them", numbers)
         return self.model.located(observed, subset)
 
+    def _check_sizes(self, sizes: Floats, what: str, numbers: NDArray[Any]) -> None:
+        if sizes.max(initial=0) > self.max_tuples:
+            item = int(np.argmax(sizes))
+            raise DataError(
+                f"{sizes[item]:,.0f} {what} are more than max_tuples={self.max_tuples:,}",
+                item=int(numbers[item]),
+            )
+
     def _blocks(self, observed: Observations) -> Iterator[tuple[Observations, NDArray[Any]]]:
-        """Cut the items into blocks of bounded numbers of tuples; and their numbers."""
+        """Yield blocks of items with a limited number of tuples, and the numbers of the items."""
         tuples = np.maximum(self.model.interactions.sizes(observed), 1.0)
         for subset in self.policy:
             if len(subset) > 1:
                 np.maximum(tuples, self.model.dimensions.sizes(observed, subset), out=tuples)
-        np.minimum(tuples, self.max_tuples, out=tuples)  # more are refused if they are needed
+        np.minimum(tuples, self.max_tuples, out=tuples)  # more raise an error later
         block = (np.cumsum(tuples) // _BLOCK_TUPLES).astype(np.int64)
         if block[-1] == block[0]:
             yield observed, np.arange(observed.n_items)
@@ -206,34 +231,37 @@ class Cascade:
     def contributions(
         self, observed: Observations, used: NDArray[np.int64], classes: NDArray[Any]
     ) -> Iterator[tuple[Subset, Contributions]]:
-        """What each feature adds to the score of one class an item, by the set that answers."""
+        """Yield the contributions to the score of one class per item, set by set.
+
+        `used` is the index in the policy of the set that gave the scores of each item.
+        """
         for block, numbers in self._blocks(observed):
-            own = used[numbers]
-            for place in np.unique(own[own < len(self.policy) - 1]).tolist():
-                subset, items = self.policy[place], numbers[own == place]
-                view = block if len(items) == len(numbers) else block.select(own == place)
+            places = used[numbers]
+            for place in np.unique(places[places < len(self.policy) - 1]).tolist():
+                subset, items = self.policy[place], numbers[places == place]
+                view = block if len(items) == len(numbers) else block.select(places == place)
                 located = self.model.located(view, subset)
-                found = self.scorer(subset).contributions(located, classes[items])
-                yield subset, found._replace(items=items[found.items])
+                parts = self.scorer(subset).contributions(located, classes[items])
+                yield subset, parts._replace(items=items[parts.items])
 
     def coverage(self, observed: Observations) -> Floats:
-        """Share of each item known to the first set that knows any of it."""
+        """Return the known share of each item, by the first set that knows any of it."""
         return np.concatenate([self._coverage(*block) for block in self._blocks(observed)])
 
     def _coverage(self, observed: Observations, numbers: NDArray[Any]) -> Floats:
-        seen = np.zeros(observed.n_items)
+        coverage = np.zeros(observed.n_items)
         left = np.arange(observed.n_items)
         for subset in self.policy[:-1]:
             located = self._located(observed, subset, numbers[left])
             learnt = self.model.corpora[subset].used_rows
-            own = seen_share(self.model.index(subset), located, learnt)
-            seen[left] = own
-            left = left[own == 0]
+            shares = seen_share(self.model.index(subset), located, learnt)
+            coverage[left] = shares
+            left = left[shares == 0]
             if not len(left):
                 break
-            observed = observed.select(own == 0)
-        return seen
+            observed = observed.select(shares == 0)
+        return coverage
 
 
-def _itself(U: Floats) -> Floats:
+def _identity(U: Floats) -> Floats:
     return U

@@ -1,4 +1,4 @@
-"""Counting: a batch counted for each set of dimensions, and a running sum over batches."""
+"""Counting: the counts of a batch for each set of dimensions, and running sums over batches."""
 
 from __future__ import annotations
 
@@ -10,30 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus, Entries, count, count_classes
-from stc._core.observations import Column, Observations, run_starts
+from stc._core.observations import Column, Observations, fits_table, run_starts
+from stc._core.product import objects
 from stc._core.tensor import Dimensions, Subset, features_of
 
-# A table of all (value, class) pairs is worth its memory up to this size, or up to a few cells
-# for each pair that was counted; beyond it pairs are kept in a list, and added up when it is long.
-_SMALL_TABLE = 1 << 20
-_CELLS_PER_ENTRY = 4
-_LONG_LIST = 1 << 22
+# Entries that are collected before entries of the same pair are summed.
+_MOST_ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A batch of items as each set of dimensions sees and counts it.
+    """The counts of a batch for each set of dimensions.
 
     Attributes
     ----------
     dimensions
-        How the attributes are grouped.
+        The groups of attributes.
     observed, target
         The items and their classes.
     views
-        The items as each set but the empty one sees them.
+        The columns that each set reads; the empty set reads none.
     counted
-        Corpus of each column of each view, and of the classes alone.
+        Entries of each column of each view; the empty set has those of the classes.
     """
 
     dimensions: Dimensions
@@ -51,39 +49,40 @@ class Counted:
         target: Column,
         sample_weight: NDArray[np.float64],
     ) -> Counted:
-        """Count the items for each of the subsets."""
+        """Return the counts of a batch for each of the subsets."""
         views = {s: dimensions.view(observed, s) for s in subsets if s}
         counted = {s: count(view, target, sample_weight) for s, view in views.items()}
         counted[()] = [count_classes(target, sample_weight)]
         return cls(dimensions, observed, target, views, counted)
 
     def places(self, subset: Subset) -> list[int]:
-        """The columns that a set of one dimension reads."""
+        """Return the columns that a set of one dimension reads."""
         return [k for d in subset for k in self.dimensions.places(self.observed, d)]
 
     def used(self) -> list[NDArray[np.int64]]:
-        """For each column the codes that some set has counted."""
+        """Return for each column the codes that have entries in any set."""
         used: list[list[NDArray[np.int64]]] = [[] for _ in self.observed.columns]
         for subset in self.views:
             if len(subset) > 1:
-                found = self.dimensions.codes(self.observed, subset, self.rows(subset)[1])
+                by_column = self.dimensions.codes(self.observed, subset, self.rows(subset)[1])
             else:
-                each = [entries.codes for entries in self.counted[subset]]
-                codes = [own[run_starts(own)] for own in each]
-                found = dict(zip(self.places(subset), codes, strict=True))
-            for place, own in found.items():
-                used[place].append(own)
+                columns = [_unique_sorted(entries.codes) for entries in self.counted[subset]]
+                by_column = dict(zip(self.places(subset), columns, strict=True))
+            for place, codes in by_column.items():
+                used[place].append(codes)
         return [_union(codes) for codes in used]
 
     def rows(self, subset: Subset) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The tuples that a set of several dimensions has counted: their codes, and what of."""
-        counted = self.counted[subset][0].codes
-        codes = counted[run_starts(counted)]
+        """Return the codes of the tuples counted for a set, and their rows of column codes."""
+        codes = _unique_sorted(self.counted[subset][0].codes)
         values: Any = self.views[subset].columns[0].values
         return codes, values[codes]
 
     def tuples(self, subset: Subset, features: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """The tuples that a set has counted as rows of features, given those of each column."""
+        """Return the tuples counted for a set as rows of features.
+
+        `features` has the feature of each code of each column.
+        """
         lookups = self.dimensions.lookups(self.observed, subset, features)
         return features_of(self.rows(subset)[1], lookups)
 
@@ -94,25 +93,32 @@ class Counted:
         features: list[NDArray[np.int64]],
         shape: tuple[int, int],
     ) -> Corpus:
-        """Corpus of the batch for a set, given where classes and features belong.
+        """Return the corpus of the batch for a set.
 
-        `features` has the row for each code of each column, or for each tuple counted.
+        `classes` has the column of each class, and `features` the row of each code of each
+        column, or of each tuple counted.
         """
-        per_column = self.counted[subset]
-        columns = [entries._replace(classes=classes[entries.classes]) for entries in per_column]
+        columns = [
+            entries._replace(classes=classes[entries.classes]) for entries in self.counted[subset]
+        ]
         if not subset:
             return Corpus.of_entries(columns, [columns[0].codes], shape)
         if len(subset) > 1:
             lookup = np.zeros(self.views[subset].columns[0].n_values, dtype=np.int64)
             lookup[self.rows(subset)[0]] = features[0]
             return Corpus.of_entries(columns, [lookup[columns[0].codes]], shape)
-        own = [features[k] for k in self.places(subset)]
-        rows = [lookup[entries.codes] for lookup, entries in zip(own, columns, strict=True)]
+        places = self.places(subset)
+        rows = [features[k][entries.codes] for k, entries in zip(places, columns, strict=True)]
         return Corpus.of_entries(columns, rows, shape)
 
 
+def _unique_sorted(codes: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct codes of a sorted array."""
+    return np.asarray(codes[run_starts(codes)])
+
+
 def _union(codes: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Sorted codes of all; each of them is sorted already."""
+    """Return the sorted union of sorted codes."""
     if len(codes) == 1:
         return codes[0]
     return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *codes]))
@@ -120,12 +126,14 @@ def _union(codes: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 @dataclass
 class Tally:
-    """The count of batches so far, for sets of at most one dimension.
+    """Running sums of the counts of batches, for sets of at most one dimension.
 
     Attributes
     ----------
-    dimensions, subsets
-        What is counted.
+    dimensions
+        The groups of attributes.
+    subsets
+        The sets of dimensions to count for.
     """
 
     dimensions: Dimensions
@@ -139,11 +147,11 @@ class Tally:
 
     @staticmethod
     def can(subsets: Iterable[Subset]) -> bool:
-        """Whether all that is to be counted has at most one dimension."""
+        """Whether all sets have at most one dimension."""
         return all(len(subset) <= 1 for subset in subsets)
 
     def add(self, batch: Counted) -> None:
-        """Count one more batch."""
+        """Add the counts of a batch."""
         self.like(batch.observed, batch.target)
         for subset, counted in batch.counted.items():
             columns = batch.views[subset].columns if subset else (None,)
@@ -151,9 +159,9 @@ class Tally:
                 self.add_entries(subset, column, batch.target, entries)
 
     def like(self, observed: Observations, target: Column) -> None:
-        """Take over of what kind items and classes are, and number what is new in them."""
+        """Take over the kind of the items and classes, and number the new values."""
         self._observed, self._target = observed, target
-        # Lookups are made once a batch, however many sets read a column.
+        # Computed once per batch, because several sets may read a column.
         self._lookups = {
             column.attribute: _numbered(self._values.setdefault(column.attribute, {}), column)
             for column in observed.columns
@@ -162,16 +170,16 @@ class Tally:
     def add_entries(
         self, subset: Subset, column: Column | None, target: Column, entries: Entries
     ) -> None:
-        """Count entries of one column, or of the classes alone."""
+        """Add entries of a column, or of the classes if column is None."""
         known = self._classes
-        labels = [known.setdefault(own, len(known)) for own in _labels(target)]
-        classes = np.array(labels, dtype=np.int64)[entries.classes]
+        numbers = [known.setdefault(label, len(known)) for label in _labels(target)]
+        classes = np.array(numbers, dtype=np.int64)[entries.classes]
         attribute = () if column is None else column.attribute
         rows = entries.codes if column is None else self._lookups[attribute][entries.codes]
         self._sums.setdefault((subset, attribute), Sums()).add(rows, classes, entries)
 
     def counted(self) -> Counted | None:
-        """All batches as if they had been one; None if there were none."""
+        """Return the counts of all batches as those of one batch, or None without a batch."""
         if self._observed is None or self._target is None:
             return None
         nothing = np.zeros(0, dtype=np.int64)
@@ -200,16 +208,14 @@ def _labels(target: Column) -> list[Any]:
 
 
 def _array(labels: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Labels in the dtype they came in; of strings, as wide as they need."""
+    """Return labels in their original dtype; strings as wide as needed."""
     if dtype.kind == "U":
         return np.array(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array if dtype.kind == "O" else array.astype(dtype)
+    return objects(labels) if dtype.kind == "O" else objects(labels).astype(dtype)
 
 
 def _numbered(index: dict[Any, int], column: Column) -> NDArray[np.int64]:
-    """The number of each of a column's values, new ones coming after those there are."""
+    """Return the number of each value of a column, and add the new values to the index."""
     values: Any = column.values
     if not index:
         index.update(zip(values, range(len(values)), strict=True))
@@ -223,21 +229,21 @@ def _numbered(index: dict[Any, int], column: Column) -> NDArray[np.int64]:
 
 @dataclass
 class Sums:
-    """Mass and support of each pair of a value and a class: a table, or a list while it is long."""
+    """Mass and support of pairs of a value and a class: a dense table, or a list of entries."""
 
     table: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0)))
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     parts: list[Entries] = field(default_factory=list)
 
     def add(self, rows: NDArray[Any], classes: NDArray[Any], entries: Entries) -> None:
-        """Add entries at these values and classes, no two of them at the same."""
+        """Add entries of these values and classes, in which each pair occurs once."""
         if not len(rows):
             return
         needed = int(rows.max()) + 1, int(classes.max()) + 1
         shape = max(self.table.shape[0], needed[0]), max(self.table.shape[1], needed[1])
-        if self.parts or shape[0] * shape[1] > max(_SMALL_TABLE, _CELLS_PER_ENTRY * len(rows)):
+        if self.parts or not fits_table(shape[0] * shape[1], len(rows)):
             self.parts.append(entries._replace(codes=rows, classes=classes))
-            if sum(len(part.codes) for part in self.parts) > _LONG_LIST:
+            if sum(len(part.codes) for part in self.parts) > _MOST_ENTRIES:
                 self.parts = [added_up(self.parts)]
             return
         if shape != self.table.shape:
@@ -246,31 +252,27 @@ class Sums:
         self.counts[rows, classes] += entries.support
 
     def _grow(self, shape: tuple[int, int]) -> None:
-        # Half as much again, so that growing a little each time does not copy all each time.
-        room = tuple(
-            size if size == old else max(size, old + old // 2)
+        # Grow by half, so that many small additions do not copy the table each time.
+        room = [
+            (0, 0 if size == old else max(size - old, old // 2))
             for size, old in zip(shape, self.table.shape, strict=True)
-        )
-        for name in ("table", "counts"):
-            old = getattr(self, name)
-            new = np.zeros(room, dtype=old.dtype)
-            new[: old.shape[0], : old.shape[1]] = old
-            setattr(self, name, new)
+        ]
+        self.table, self.counts = np.pad(self.table, room), np.pad(self.counts, room)
 
     def entries(self) -> Entries:
-        """All entries, sorted by value and class."""
+        """Return all entries, sorted by value and class."""
         codes, classes = np.nonzero(self.counts)
         table = Entries(codes, classes, self.table[codes, classes], self.counts[codes, classes])
         return added_up([table, *self.parts]) if self.parts else table
 
 
 def added_up(parts: Sequence[Entries]) -> Entries:
-    """Entries that may name the same pair several times, each pair once."""
-    codes, classes, mass, support = (np.concatenate(own) for own in zip(*parts, strict=True))
+    """Return the sum of entries in which a pair may occur several times."""
+    codes, classes, mass, support = map(np.concatenate, zip(*parts, strict=True))
     order = np.lexsort((classes, codes))
     codes, classes = codes[order], classes[order]
-    fresh = np.ones(len(codes), dtype=bool)
-    fresh[1:] = (codes[1:] != codes[:-1]) | (classes[1:] != classes[:-1])
-    starts = np.flatnonzero(fresh)
-    sums = [np.add.reduceat(own[order], starts) for own in (mass, support)]
+    is_new = np.ones(len(codes), dtype=bool)
+    is_new[1:] = (codes[1:] != codes[:-1]) | (classes[1:] != classes[:-1])
+    starts = np.flatnonzero(is_new)
+    sums = [np.add.reduceat(numbers[order], starts) for numbers in (mass, support)]
     return Entries(codes[starts], classes[starts], *sums)

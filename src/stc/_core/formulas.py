@@ -1,8 +1,7 @@
 """The formulas of the classifier as pure functions, in the symbols of the paper.
 
 `C` is the corpus: a CSR array with a row per feature j and a column per class i. All functions
-return new arrays; entries that are absent stay absent, so nothing is ever raised to a power that
-was not observed.
+return new arrays. Absent entries stay absent, so no zero is ever raised to a power.
 """
 
 from __future__ import annotations
@@ -14,23 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stc._core.observations import sum_at
+from stc._core.observations import items_of, sum_at
 
 Floats = NDArray[np.float64]
 
-# An entropy weight below this is rounding around "equally frequent in every class", which is 0.
+# An entropy weight below this is a rounding error: the feature is equally frequent in all classes.
 _NO_INFORMATION = 1e-12
-# exp() of a number beyond this would leave the range of a double.
+# exp() of a larger number may overflow a double.
 _LARGEST_EXPONENT = 600.0
 
 
 def entropy_weights(C: sparse.csr_array, per_class: Floats | None = None) -> Floats:
-    """`H_j = 1 + sum_i P_i|j ln P_i|j / ln I`, from the balanced `P_ij = C_ij / sum_j' C_ij'`.
+    """Return `H_j = 1 + sum_i P_i|j ln P_i|j / ln I`, from `P_ij = C_ij / sum_j' C_ij'`.
 
-    Written as `sum_i P_i|j ln(I P_i|j) / ln I`, which is the same and exact where it is 0. The mass
-    of the classes is that of C, if it is not given.
+    It is computed as `sum_i P_i|j ln(I P_i|j) / ln I`, which is equal, and exact where it is 0.
+    `per_class` is the mass of each class; by default the column sums of `C`.
     """
-    j, i = _rows(C), C.indices
+    j, i = items_of(C.indptr), C.indices
     if per_class is None:
         per_class = sum_at(i, C.data, C.shape[1])
     n_classes = np.count_nonzero(per_class)
@@ -45,15 +44,15 @@ def entropy_weights(C: sparse.csr_array, per_class: Floats | None = None) -> Flo
 
 
 def log_balanced(C: sparse.csr_array, balance: float) -> Floats:
-    """`ln B_ij` of each entry, `B_ij = C_ij / ((sum_i' C_i'j)^(1-b) (sum_j' C_ij')^b)`."""
+    """Return `ln B_ij` of each entry, `B_ij = C_ij / ((sum_i' C_i'j)^(1-b) (sum_j' C_ij')^b)`."""
     log_B: Floats = np.log(C.data)
     if balance != 1:
-        j = _rows(C)
+        j = items_of(C.indptr)
         per_feature = sum_at(j, C.data, C.shape[0])
         log_B -= (1 - balance) * np.log(per_feature[j])
     if balance != 0:
         per_class = sum_at(C.indices, C.data, C.shape[1])
-        with np.errstate(divide="ignore"):  # a class without entries has no logarithm to use
+        with np.errstate(divide="ignore"):  # classes without entries are not used
             log_B -= balance * np.log(per_class)[C.indices]
     return log_B
 
@@ -61,14 +60,14 @@ def log_balanced(C: sparse.csr_array, balance: float) -> Floats:
 def log_weights(
     C: sparse.csr_array, power: float, balance: float, entropy: float
 ) -> sparse.csr_array:
-    """`ln W_ij`, `W_ij = H_j^h B_ij^p`, with `H_j^0 = 1`; -inf where `H_j` is 0."""
+    """Return `ln W_ij`, `W_ij = H_j^h B_ij^p`, with `H_j^0 = 1`; -inf where `H_j` is 0."""
     return next(log_weights_of_many(C, [(power, balance, entropy)]))
 
 
 def log_weights_of_many(
     C: sparse.csr_array, settings: Iterable[tuple[float, float, float]]
 ) -> Iterator[sparse.csr_array]:
-    """`ln W_ij` for each (power, balance, entropy); what they share is computed once."""
+    """Yield `ln W_ij` for each (power, balance, entropy), sharing intermediate results."""
     balanced: dict[float, Floats] = {}
     log_H: Floats | None = None
     for power, balance, entropy in settings:
@@ -78,16 +77,16 @@ def log_weights_of_many(
         if entropy != 0:
             if log_H is None:
                 with np.errstate(divide="ignore"):
-                    log_H = np.log(entropy_weights(C))[_rows(C)]
+                    log_H = np.log(entropy_weights(C))[items_of(C.indptr)]
             log_W += entropy * log_H
         yield with_data(C, log_W)
 
 
 def weights(log_W: sparse.csr_array) -> tuple[sparse.csr_array, bool]:
-    """`W_ij`, and whether all of them are within the range of a double.
+    """Return `W_ij`, and whether all weights are within the range of a double.
 
-    Beyond that range, and only there, all weights are multiplied by one common factor, which no
-    probability can tell; those that vanish beside the largest are for `scores_by_logarithms`.
+    If they are not, all weights are multiplied by one factor, which leaves the probabilities as
+    they are. Weights that become 0 beside the largest need `scores_by_logarithms`.
     """
     finite = log_W.data[np.isfinite(log_W.data)]
     if not len(finite) or np.abs(finite).max() <= _LARGEST_EXPONENT:
@@ -97,22 +96,22 @@ def weights(log_W: sparse.csr_array) -> tuple[sparse.csr_array, bool]:
 
 
 def turned(amounts: NDArray[Any], angles: Floats) -> NDArray[np.complex128]:
-    """`amount e^{i angle}`: a complex number for each amount and direction."""
+    """Return the complex numbers `amount e^{i angle}`."""
     return np.asarray(amounts * np.exp(1j * angles))
 
 
 def contributions(V_ij: NDArray[Any], x_j: NDArray[Any], power: float) -> NDArray[Any]:
-    """`w_ij(x) = e^{i(theta_j - phi_ij)} W_ij x_j^p`, what each value adds to a class's score.
+    """Return the contributions `w_ij(x) = e^{i(theta_j - phi_ij)} W_ij x_j^p`.
 
-    `V_ij` is `W_ij`, or `W_ij e^{-i phi_ij}` where there are phases.
+    `V_ij` is `W_ij`, or `W_ij e^{-i phi_ij}` if there are phases. `theta_j` is left to the caller.
     """
     return np.asarray(V_ij * x_j**power)
 
 
 def scores(Xp: sparse.csr_array, V: Any) -> Floats:
-    """`U_i = |sum_j w_ij(x)|`, a row per item, from `Xp = x^p e^{i theta}` and the weights.
+    """Return `U_i = |sum_j w_ij(x)|`, a row per item, from `Xp = x^p e^{i theta}` and the weights.
 
-    Without phases the weights are real and the sum is its own modulus.
+    Without phases the terms are real and not negative, so the sum is equal to its modulus.
     """
     Z = Xp @ V
     dense: NDArray[Any] = Z.toarray() if sparse.issparse(Z) else Z
@@ -123,13 +122,13 @@ def scores(Xp: sparse.csr_array, V: Any) -> Floats:
 def scores_by_logarithms(
     log_W: sparse.csr_array, log_xp: Floats, angles: Floats | None = None
 ) -> Floats:
-    """`U_i` of one item up to a factor, where `W_ij x_j^p` would leave the range of a double.
+    """Return `U_i` of one item up to a factor, where `W_ij x_j^p` would under- or overflow.
 
-    `log_W` has a row, and `log_xp = p ln x_j` an element, for each value of the item; `angles`
+    `log_W` has a row, and `log_xp = p ln x_j` an element, for each value of the item. `angles`
     are `theta_j - phi_ij` of the entries.
     """
     terms = np.full(log_W.shape, -np.inf)
-    j = _rows(log_W)
+    j = items_of(log_W.indptr)
     terms[j, log_W.indices] = log_W.data + log_xp[j]
     highest = terms.max(initial=-np.inf)
     if not np.isfinite(highest):
@@ -143,7 +142,7 @@ def scores_by_logarithms(
 
 
 def log_probabilities(U: Floats, power: Floats | float, frequencies: Floats) -> Floats:
-    """`ln X_i`, `X_i = U_i^(1/p) / sum_k U_k^(1/p)`; where all `U_i` are 0, of the frequencies."""
+    """Return `ln X_i`, `X_i = U_i^(1/p) / sum_k U_k^(1/p)`; `ln f_i` where all `U_i` are 0."""
     log_X, degenerate = _relative_logarithms(U, power)
     with np.errstate(divide="ignore"):
         log_X[degenerate] = np.log(frequencies)
@@ -152,9 +151,9 @@ def log_probabilities(U: Floats, power: Floats | float, frequencies: Floats) -> 
 
 
 def probabilities(U: Floats, power: Floats | float, frequencies: Floats) -> Floats:
-    """`X_i = U_i^(1/p) / sum_k U_k^(1/p)`; where all `U_i` are 0, the class frequencies.
+    """Return `X_i = U_i^(1/p) / sum_k U_k^(1/p)`; the class frequencies where all `U_i` are 0.
 
-    `power` is p, or p / sharpness where that was learnt: one number, or a column of them.
+    `power` is p, or p / sharpness if a sharpness was learnt: one number, or one per item.
     """
     X, degenerate = _relative_logarithms(U, power)
     np.exp(X, out=X)
@@ -164,7 +163,7 @@ def probabilities(U: Floats, power: Floats | float, frequencies: Floats) -> Floa
 
 
 def _relative_logarithms(U: Floats, power: Floats | float) -> tuple[Floats, NDArray[np.bool_]]:
-    """`ln U_i^(1/p)` less the highest of the item, and which items have no score at all."""
+    """Return `ln U_i^(1/p)` minus the maximum of the item, and which items have only zeros."""
     with np.errstate(divide="ignore"):
         log_U: Floats = np.log(U)
     log_U /= power
@@ -176,7 +175,7 @@ def _relative_logarithms(U: Floats, power: Floats | float) -> tuple[Floats, NDAr
 
 
 def most_probable(U: Floats, frequencies: Floats) -> NDArray[np.intp]:
-    """`argmax_i X_i`, which is that of `U_i`: no power or logarithm is needed."""
+    """Return `argmax_i X_i`, which is `argmax_i U_i`, so that no power has to be computed."""
     best: NDArray[np.intp] = np.argmax(U, axis=1)
     degenerate = U[np.arange(len(U)), best] == 0
     best[degenerate] = np.argmax(frequencies)
@@ -184,10 +183,5 @@ def most_probable(U: Floats, frequencies: Floats) -> NDArray[np.intp]:
 
 
 def with_data(C: sparse.csr_array, data: NDArray[Any]) -> sparse.csr_array:
-    """The same entries with other numbers in them."""
+    """Return an array with the entries of `C` and other numbers in them."""
     return sparse.csr_array((data, C.indices, C.indptr), shape=C.shape)
-
-
-def _rows(C: sparse.csr_array) -> NDArray[Any]:
-    """Row of each entry."""
-    return np.repeat(np.arange(C.shape[0]), np.diff(C.indptr))

@@ -1,4 +1,4 @@
-"""Interactions: conjunctions of several attributes' values as features of their own."""
+"""Interactions: conjunctions of the values of several attributes as additional features."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from stc._core.matrix import Layout
 from stc._core.observations import Column, Observations
 from stc._core.product import crossed, objects
 from stc._core.vocabulary import Value
+from stc.exceptions import ParameterError
 
-# The attributes of a conjunction -> its values that are features; () of words in a row.
+# The attributes of a conjunction -> its values that are features; () holds the n-grams.
 Chosen = Mapping[tuple[str, ...], frozenset[Value]]
 
 
 @dataclass(frozen=True)
 class Interactions:
-    """Which conjunctions of attributes are features, beside the single values.
+    """Which conjunctions are features in addition to the single values.
 
     Attributes
     ----------
     order
-        The most attributes in a conjunction; 1: none.
+        Largest number of attributes in a conjunction; 1: no conjunctions.
     chosen
-        Those that were selected when the first batch was learnt; None: all there are.
+        The conjunctions selected by the first batch; None: all conjunctions.
     ngrams
-        The most neighbouring words of a document that are a feature together; 1: single words.
+        Largest number of consecutive words in an n-gram; 1: single words only.
     """
 
     order: int = 1
@@ -40,44 +41,44 @@ class Interactions:
 
     @property
     def made(self) -> bool:
-        """Whether some features may be several values at once."""
+        """Whether there are conjunctions or n-grams."""
         return self.order > 1 or self.ngrams > 1
 
     def applied(self, observed: Observations) -> Observations:
-        """The items with their conjunctions."""
+        """Return the items with their conjunctions as additional columns."""
         if self.order > 1:
-            observed = replace(observed, columns=(*observed.columns, *self._made(observed)))
+            observed = replace(observed, columns=(*observed.columns, *self._conjunctions(observed)))
         if self.chosen is None or not any(column.conjunction for column in observed.columns):
             return observed
-        return replace(observed, columns=tuple(map(self._admitted, observed.columns)))
+        return replace(observed, columns=tuple(map(self._restricted, observed.columns)))
 
-    def _made(self, observed: Observations) -> list[Column]:
-        # In the order of their names, whatever order a batch of records has them in.
+    def _conjunctions(self, observed: Observations) -> list[Column]:
+        # Sorted by name, because the attributes of records come in any order.
         attributes = sorted(observed.columns, key=lambda column: str(column.attribute))
-        made = []
+        columns = []
         for size in range(2, min(self.order, len(attributes)) + 1):
             for parts in combinations(attributes, size):
                 names = tuple(str(column.attribute) for column in parts)
                 if self.chosen is None or names in self.chosen:
-                    made.append(_conjunction(names, parts))
-        return made
+                    columns.append(_conjunction(names, parts))
+        return columns
 
-    def _admitted(self, column: Column) -> Column:
-        """A conjunction with its chosen values only."""
+    def _restricted(self, column: Column) -> Column:
+        """Return a conjunction with its chosen values only."""
         if not column.conjunction:
             return column
         names: Any = column.attribute
         known = (self.chosen or {}).get(names, frozenset())
         values: Any = column.values
-        return column.only(np.fromiter((v in known for v in values), bool, column.n_values))
+        return column.keep_values(np.fromiter((v in known for v in values), bool, column.n_values))
 
     def sizes(self, observed: Observations) -> NDArray[np.float64]:
-        """How many values and conjunctions each item has."""
+        """Return the number of values and conjunctions of each item."""
         if self.chosen is not None and self.order > 1:
             return self._sizes_of_chosen(observed)
         order = min(self.order, len(observed.columns))
         total = np.zeros((order + 1, observed.n_items))
-        total[0] = 1.0  # ways to take none of the columns so far
+        total[0] = 1.0  # number of ways to take none of the columns so far
         for column in observed.columns:
             lengths = column.lengths()
             for size in range(order, 0, -1):
@@ -93,7 +94,7 @@ class Interactions:
         return total
 
     def refuse_large(self, observed: Observations, most: int) -> None:
-        """Refuse too many conjunctions before any is made."""
+        """Raise if the batch would have too many conjunctions, before any is made."""
         if self.order == 1:
             return
         needed = self.sizes(observed).sum()
@@ -102,11 +103,11 @@ class Interactions:
             sets = sum(comb(width, size) for size in range(2, min(self.order, width) + 1))
             if self.chosen is not None:
                 sets = len(self.chosen)
-            raise ValueError(
+            raise ParameterError(
                 f"interactions={self.order} would make {sets:,} conjunctions of the {width} "
                 f"attributes and {needed:,.0f} entries for {observed.n_items:,} items, more than "
-                f"max_tuples={most:,}; lower interactions, leave attributes out, or raise "
-                "max_tuples"
+                f"max_tuples={most:,}",
+                hint="lower interactions, leave attributes out, or raise max_tuples",
             )
 
     def selected(
@@ -117,33 +118,35 @@ class Interactions:
         min_support: int,
         max_features: int | None,
     ) -> Interactions:
-        """Choose the conjunctions that enough items show and that tell the classes apart best."""
+        """Return the interactions restricted to the strongest conjunctions of a batch.
+
+        These have `min_support` items and the highest entropy weights.
+        """
         if min_support <= 1 and max_features is None:
             return self
-        everything = self.applied(observed)
-        layout = Layout.of(everything)
+        layout = Layout.of(self.applied(observed))
         truth = target.matrix().toarray()
         items = np.arange(observed.n_items)
         keep = layout.strongest(items, truth, sample_weight, min_support, max_features)
         chosen: dict[tuple[str, ...], frozenset[Value]] = {}
-        for column, start in zip(everything.columns, layout.starts.tolist(), strict=False):
-            own = np.flatnonzero(keep[start : start + column.n_values]).tolist()
-            if column.conjunction and own:
+        for column, start in zip(layout.columns, layout.starts.tolist(), strict=False):
+            kept = np.flatnonzero(keep[start : start + column.n_values]).tolist()
+            if column.conjunction and kept:
                 values: Any = column.values
                 names: Any = column.attribute
-                chosen[names] = frozenset(values[k] for k in own)
+                chosen[names] = frozenset(values[k] for k in kept)
         return replace(self, chosen=chosen)
 
 
 def _conjunction(names: tuple[str, ...], parts: tuple[Column, ...]) -> Column:
-    """The conjunction of these columns, its weights the products of theirs."""
+    """Return the conjunction of columns; its weights are the products of theirs."""
     column = crossed(parts)
     rows: Any = column.values
-    each = [objects(part.values or ())[rows[:, place]] for place, part in enumerate(parts)]
-    values = list(zip(*(own.tolist() for own in each), strict=True))
+    parts_values = [objects(part.values or ())[rows[:, k]].tolist() for k, part in enumerate(parts)]
+    values = list(zip(*parts_values, strict=True))
     weights = column.weights
     if weights is not None and column.offsets is not None:
-        # What was divided by the weight of each part is multiplied by it again.
+        # Undo the division by the total of each part, which the product makes.
         totals = np.prod([np.broadcast_to(part.totals, column.n_items) for part in parts], axis=0)
         weights = weights * np.repeat(totals, np.diff(column.offsets))
     return replace(column, attribute=names, values=values, weights=weights)

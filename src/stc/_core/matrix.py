@@ -1,4 +1,4 @@
-"""A batch laid out item by item: the features of each, their shares and their angles."""
+"""Batches item by item: the features of each item, their shares and their angles."""
 
 from __future__ import annotations
 
@@ -9,26 +9,33 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stc._core.formulas import entropy_weights
-from stc._core.observations import Column, Observations, Part, offsets_of, side_by_side
+from stc._core.formulas import Floats, entropy_weights
+from stc._core.observations import (
+    Column,
+    Observations,
+    Part,
+    concatenate_by_item,
+    item_offsets,
+    items_of,
+)
 
-Floats = NDArray[np.float64]
+# For each column the feature of each code.
 Lookups = list[NDArray[np.int32]]
 
-# Strengths that differ less than this are the same but for rounding.
-_DIGITS = 12
+# Entropy weights are compared after rounding to this many decimals.
+_DECIMALS = 12
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A batch as one matrix, in features of its own.
+    """A batch as one sparse matrix, whose features are numbered through column by column.
 
     Attributes
     ----------
     matrix
-        Weights, items x features; the features of each column after those of the one before.
+        Weights, items x features.
     starts
-        The first feature of each column, and the number of all.
+        The first feature of each column, then the number of features.
     conjunctions
         Which features are conjunctions.
     columns
@@ -42,7 +49,7 @@ class Layout:
 
     @classmethod
     def of(cls, observed: Observations) -> Layout:
-        """Lay out all items."""
+        """Return the matrix of all items."""
         sizes = [column.n_values for column in observed.columns]
         starts = np.cumsum([0, *sizes])
         size = int(starts[-1])
@@ -51,16 +58,16 @@ class Layout:
             for start, n in zip(starts.tolist(), sizes, strict=False)
         ]
         # The codes of a sparse matrix are features already, and it has one column.
-        weights, features, offsets = laid_out(observed, lookups, 0, observed.n_items)
-        there = features < size
-        if not there.all():
-            items = np.repeat(np.arange(observed.n_items), np.diff(offsets))[there]
-            features, offsets = features[there], _bounds(items, observed.n_items)
-            weights = None if weights is None else weights[there]
+        weights, features, offsets = _item_rows(observed, lookups, 0, observed.n_items)
+        present = features < size
+        if not present.all():
+            items = items_of(offsets)[present]
+            features, offsets = features[present], item_offsets(items, observed.n_items)
+            weights = None if weights is None else weights[present]
         data = np.ones(len(features)) if weights is None else weights
         shape = (observed.n_items, size)
-        made = np.array([column.conjunction for column in observed.columns], dtype=bool)
-        conjunctions = np.repeat(made, sizes)
+        flags = np.array([column.conjunction for column in observed.columns], dtype=bool)
+        conjunctions = np.repeat(flags, sizes)
         matrix = sparse.csr_array((data, features, offsets), shape=shape)
         return cls(matrix, starts, conjunctions, observed.columns)
 
@@ -72,24 +79,24 @@ class Layout:
         min_support: int,
         max_features: int | None,
     ) -> NDArray[np.bool_]:
-        """The features to keep, by these items: of the conjunctions those that tell most.
+        """Return which features to keep: all single values, and the strongest conjunctions.
 
-        These are shown by `min_support` items, and have the highest `H_j`; of equals those first by
-        name, so that the order of items and values does not matter.
+        A conjunction needs `min_support` of these items, and the `max_features` with the highest
+        `H_j` are kept. Ties are broken by name, so that the order of the items does not matter.
         """
         support = np.bincount(self.matrix[items].indices, minlength=self.matrix.shape[1])
         keep = ~self.conjunctions | (support >= min_support)
         chosen = np.flatnonzero(keep & self.conjunctions)
         if max_features is not None and len(chosen) > max_features:
-            H = np.round(self._strengths(chosen, items, truth, sample_weight), _DIGITS)
-            last = -np.sort(-H)[max_features - 1] if max_features else np.inf
-            equals = sorted(chosen[last == H].tolist(), key=self._name)
-            keep[chosen[last >= H]] = False
-            keep[equals[: max_features - np.count_nonzero(last < H)]] = True
+            H = np.round(self._entropy_weights(chosen, items, truth, sample_weight), _DECIMALS)
+            lowest = -np.sort(-H)[max_features - 1] if max_features else np.inf
+            tied = sorted(chosen[lowest == H].tolist(), key=self._sort_key)
+            keep[chosen[lowest >= H]] = False
+            keep[tied[: max_features - np.count_nonzero(lowest < H)]] = True
         return np.asarray(keep)
 
-    def _name(self, feature: int) -> tuple[Any, ...]:
-        """What conjunctions are sorted by: the names of their attributes, then their values."""
+    def _sort_key(self, feature: int) -> tuple[Any, ...]:
+        """Return the attributes of a conjunction, then its values."""
         place = int(np.searchsorted(self.starts, feature, side="right")) - 1
         values: Any = self.columns[place].values
         parts = values[feature - int(self.starts[place])]
@@ -98,37 +105,39 @@ class Layout:
     def affordable(
         self, truth: Floats, sample_weight: Floats, min_support: int, per_item: float
     ) -> int:
-        """How many of the strongest conjunctions an item can have only so many of, on average."""
+        """Return the largest k such that items have at most `per_item` conjunctions on average.
+
+        Of the conjunctions with `min_support`, the k with the highest `H_j` are counted.
+        """
         support = np.bincount(self.matrix.indices, minlength=self.matrix.shape[1])
         chosen = np.flatnonzero(self.conjunctions & (support >= min_support))
         items = np.arange(self.matrix.shape[0])
-        H = self._strengths(chosen, items, truth, sample_weight)
-        shown = np.cumsum(support[chosen[np.argsort(-H, kind="stable")]])
-        return int(np.searchsorted(shown, per_item * len(items), side="right"))
+        H = self._entropy_weights(chosen, items, truth, sample_weight)
+        entries = np.cumsum(support[chosen[np.argsort(-H, kind="stable")]])
+        return int(np.searchsorted(entries, per_item * len(items), side="right"))
 
-    def _strengths(
+    def _entropy_weights(
         self, chosen: NDArray[Any], items: NDArray[Any], truth: Floats, sample_weight: Floats
     ) -> Floats:
-        """`H_j` of these features, by these items.
+        """Return `H_j` of the chosen features, computed from these items.
 
-        One item more, shared by the classes as they are frequent, is added to the count of each, so
-        that what was seen twice in one class tells less than what was seen a hundred times.
+        One item, distributed as the class frequencies, is added to the counts of each feature, so
+        that a feature seen twice in one class gets a lower weight than one seen a hundred times.
         """
         mass = sample_weight[items, None] * truth[items]
-        classes = mass.sum(axis=0)
-        present = classes > 0
-        found = (self.matrix[items][:, chosen].T @ mass)[:, present]
-        return entropy_weights(
-            sparse.csr_array(found + classes[present] / classes.sum()), classes[present]
-        )
+        per_class = mass.sum(axis=0)
+        present = per_class > 0
+        counts = (self.matrix[items][:, chosen].T @ mass)[:, present]
+        per_class, total = per_class[present], per_class.sum()
+        return entropy_weights(sparse.csr_array(counts + per_class / total), per_class)
 
 
 def shares(observed: Observations, lookups: Lookups, start: int, stop: int) -> Part:
-    """The items from start to stop as (`x_j`, features, offsets).
+    """Return the items from start to stop as (`x_j`, features, offsets).
 
-    Where all values of an item weigh the same, which no score can tell, `x_j` is None.
+    `x_j` is None if all values of an item have equal weights, which do not change the answer.
     """
-    weights, features, offsets = laid_out(observed, lookups, start, stop)
+    weights, features, offsets = _item_rows(observed, lookups, start, stop)
     if weights is None:
         return None, features, offsets
     totals = np.repeat(nonzero(observed.totals[start:stop]), np.diff(offsets))
@@ -136,13 +145,13 @@ def shares(observed: Observations, lookups: Lookups, start: int, stop: int) -> P
 
 
 def normalised(observed: Observations) -> bool:
-    """Whether `shares` gives the `x_j` of these items, not None."""
-    nothing = [np.zeros(1, dtype=np.int32)] * len(observed.columns)
-    return laid_out(observed, nothing, 0, 0)[0] is not None
+    """Whether `shares` returns the `x_j` of these items, not None."""
+    lookups = [np.zeros(1, dtype=np.int32)] * len(observed.columns)
+    return _item_rows(observed, lookups, 0, 0)[0] is not None
 
 
 def thetas(observed: Observations, start: int, stop: int) -> Floats | None:
-    """`theta_j` of the items from start to stop, in the order of their features."""
+    """Return `theta_j` of the items from start to stop, in the order of `shares`."""
     if all(column.angles is None for column in observed.columns):
         return None
     parts: list[Part] = []
@@ -150,18 +159,18 @@ def thetas(observed: Observations, start: int, stop: int) -> Floats | None:
         offsets = np.arange(observed.n_items + 1) if column.offsets is None else column.offsets
         bounds = offsets[start : stop + 1]
         angles = np.zeros(len(column.codes)) if column.angles is None else column.angles
-        own = slice(bounds[0], bounds[-1])
-        parts.append((angles[own], column.codes[own], bounds - bounds[0]))
-    return side_by_side(parts)[0]
+        entries = slice(bounds[0], bounds[-1])
+        parts.append((angles[entries], column.codes[entries], bounds - bounds[0]))
+    return concatenate_by_item(parts)[0]
 
 
 def nonzero(totals: Floats) -> Floats:
-    """Totals to divide by; an item without values has nothing to divide."""
+    """Return the totals with 1 in the place of 0, to divide by."""
     return np.where(totals > 0, totals, 1.0)
 
 
-def laid_out(observed: Observations, lookups: Lookups, start: int, stop: int) -> Part:
-    """The items from start to stop as (weights or None, features, offsets)."""
+def _item_rows(observed: Observations, lookups: Lookups, start: int, stop: int) -> Part:
+    """Return the items from start to stop as (weights or None, features, offsets)."""
     columns = observed.columns
     if len(columns) == 1 and columns[0].offsets is not None:
         return _ragged_block(columns[0], lookups[0], start, stop)
@@ -184,7 +193,7 @@ def _ragged_block(column: Column, lookup: NDArray[np.int32], start: int, stop: i
 
 
 def _mixed_block(columns: tuple[Column, ...], lookups: Lookups, start: int, stop: int) -> Part:
-    """Columns of one and of several values side by side in each item's row."""
+    """Return the rows of items with single-valued and multi-valued columns."""
     parts: list[Part] = []
     for column, lookup in zip(columns, lookups, strict=True):
         if column.offsets is None:
@@ -192,8 +201,4 @@ def _mixed_block(columns: tuple[Column, ...], lookups: Lookups, start: int, stop
             parts.append((None, lookup[column.codes[start:stop]], offsets))
         else:
             parts.append(_ragged_block(column, lookup, start, stop))
-    return side_by_side(parts)
-
-
-def _bounds(items: NDArray[Any], n_items: int) -> NDArray[np.int64]:
-    return offsets_of(np.bincount(items, minlength=n_items))
+    return concatenate_by_item(parts)

@@ -1,6 +1,6 @@
-"""What was learnt, as one value that never changes: learning gives a new one.
+"""The model: an immutable value with the corpora and all that is needed to read them.
 
-So a call that fails, at whatever point, leaves the estimator with the model it had.
+Learning returns a new model, so a call that fails leaves the previous one as it was.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from stc._core.schema import Schema
 from stc._core.target import Form
 from stc._core.tensor import Dimensions, Subset, Tuples, features_of
 from stc._core.vocabulary import Feature, Vocabulary, feature_name, tuple_name
-from stc.exceptions import NeverLearntError
+from stc.exceptions import DataError, NeverLearntError, ParameterError
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What was learnt: the corpora of the sets of dimensions that the policy uses.
+    """The corpora of the sets of dimensions in the policy, and what describes their entries.
 
     Attributes
     ----------
     schema
         The attributes of the items.
     dimensions
-        How they are grouped.
+        The groups of attributes.
     policy
-        The sets of dimensions to score an item by, first ones first; the last is the empty one.
+        The sets of dimensions to score an item by, in this order; the last is the empty one.
     form
         The form of y.
     classes
-        Class of each column of the corpora, sorted.
+        The class of each column of the corpora, sorted.
     declared
-        Which classes were announced by the caller and so stay even without items.
+        Which classes were declared by the caller and are kept without items.
     vocabulary
-        Feature (attribute, value) <-> number: the row in the corpus of a single dimension.
+        Number of each feature (attribute, value): its row in the corpus of a single dimension.
     tuples
-        For each set of several dimensions: tuple of features <-> row of its corpus.
+        For each set of several dimensions, the row of each tuple of features in its corpus.
     corpora
-        The numbers, for each set of the policy. That of the empty set has one row: all items.
+        The corpus of each set of the policy. That of the empty set has one row: all items.
     scales
-        How the values of attributes that are numbers or orders become weights of categories.
+        Scales of the attributes that are numbers or ordinal values.
     interactions
-        Which conjunctions of attributes are features.
+        Which conjunctions are features.
     """
 
     schema: Schema
@@ -74,7 +74,7 @@ class Model:
         policy: tuple[Subset, ...] | None = None,
         form: Form | None = None,
     ) -> Model:
-        """A model of such items that has learnt nothing yet."""
+        """Return a model for such items that has learnt nothing yet."""
         dimensions = dimensions or Dimensions()
         policy = policy or (dimensions.whole, ())
         return cls(
@@ -91,7 +91,7 @@ class Model:
 
     @property
     def class_mass(self) -> NDArray[np.float64]:
-        """Weight of the items of each class."""
+        """Sum of the weights of the items of each class."""
         return self.corpora[()].class_mass()
 
     @property
@@ -103,15 +103,15 @@ class Model:
 
     @property
     def phases(self) -> dict[Subset, Phases]:
-        """The phases of each set for which some were learnt."""
+        """The phases of each set that has phases."""
         return {s: corpus.phases for s, corpus in self.corpora.items() if corpus.phases is not None}
 
     def index(self, subset: Subset) -> Vocabulary | Tuples:
-        """Which row of the corpus of a set belongs to which feature."""
+        """Return the numbering of the rows of the corpus of a set."""
         return self.vocabulary if len(subset) == 1 else self.tuples[subset]
 
     def located(self, observed: Observations, subset: Subset) -> Observations:
-        """A batch as a set sees it, ready for that set's index."""
+        """Return a batch as the columns of a set, with values that `index(subset)` locates."""
         view = self.dimensions.view(self.interactions.applied(observed), subset)
         if len(subset) == 1:
             return view
@@ -122,7 +122,7 @@ class Model:
         return replace(view, columns=(replace(column, values=rows),))
 
     def bare(self) -> Model:
-        """The same classes and attributes, but no entries: what any batch of theirs adds to."""
+        """Return the model with its classes, attributes and sharpness, but without entries."""
         corpora = {}
         for subset, corpus in self.corpora.items():
             empty = Corpus.empty((int(not subset), len(self.classes)))
@@ -136,7 +136,7 @@ class Model:
         )
 
     def blanked(self) -> Model:
-        """A model of such items that has learnt nothing, not even phases or classes."""
+        """Return a model for such items that has learnt nothing, without phases and classes."""
         return replace(
             self.bare(),
             classes=self.classes[:0],
@@ -145,31 +145,31 @@ class Model:
         )
 
     def refuse_large(self, observed: Observations, most: int) -> None:
-        """Refuse a batch that would make too many combinations of values, before any is made."""
+        """Raise if a batch would have too many tuples or conjunctions, before any is made."""
         self.interactions.refuse_large(observed, most)
         for subset in self.corpora:
             if len(subset) > 1:
                 self.dimensions.refuse_large(observed, subset, most)
 
     def declaring(self, declared: NDArray[Any]) -> Model:
-        """The model with these classes in it, learnt or not."""
+        """Return the model with these classes added, even if no item has them."""
         classes = union_of_classes(self.classes, declared)
         return replace(
             self,
             classes=classes,
-            corpora=self._reclassed(classes),
+            corpora={
+                subset: self._resized(subset, corpus.mass.shape[0], classes)
+                for subset, corpus in self.corpora.items()
+            },
             declared=self._declared(classes, declared),
         )
 
-    def _reclassed(self, classes: NDArray[Any]) -> dict[Subset, Corpus]:
-        """The corpora with more classes."""
+    def _resized(self, subset: Subset, n_features: int, classes: NDArray[Any]) -> Corpus:
+        """Return a corpus with more features, appended, and with more classes."""
+        corpus = self.corpora[subset]
         places = np.searchsorted(classes, self.classes)
-        return {
-            subset: corpus.reindexed(
-                np.arange(corpus.mass.shape[0]), places, (corpus.mass.shape[0], len(classes))
-            )
-            for subset, corpus in self.corpora.items()
-        }
+        shape = (n_features, len(classes))
+        return corpus.reindexed(np.arange(corpus.mass.shape[0]), places, shape)
 
     def _declared(
         self, classes: NDArray[Any], more: NDArray[Any] | None = None
@@ -180,12 +180,12 @@ class Model:
     def learnt(
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
-        """The model after these items, too."""
+        """Return the model after learning these items."""
         model = self.admitting(observed)
         return model.counting(model.counted(observed, target, sample_weight))
 
     def admitting(self, observed: Observations) -> Model:
-        """The model with the attributes of these items, refusing those it cannot take in."""
+        """Return the model with the attributes of these items, or raise if it cannot."""
         schema = self.schema.with_batch(Schema.of(observed))
         self.dimensions.refuse_more(schema)
         return replace(self, schema=schema)
@@ -193,20 +193,19 @@ class Model:
     def counted(
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Counted:
-        """These items as the sets of the policy count them."""
+        """Return the counts of these items for the sets of the policy."""
         observed = self.interactions.applied(observed)
         return Counted.of(self.dimensions, self.corpora, *weighted(observed, target, sample_weight))
 
     def counting(self, batch: Counted) -> Model:
-        """The model after what was counted, too."""
+        """Return the model with the counts of a batch added."""
         target = batch.target
         vocabulary, lookups = self.vocabulary.extended(batch.observed.columns, batch.used())
         new_classes = np.asarray(target.values)[batch.counted[()][0].classes]
         classes = union_of_classes(self.classes, new_classes)
-        before = np.searchsorted(classes, self.classes)
         places = _places(classes, target)
         tuples, corpora = {}, {}
-        for subset, corpus in self.corpora.items():
+        for subset in self.corpora:
             size, features = (vocabulary.size if subset else 1), lookups
             if len(subset) > 1:
                 rows = batch.tuples(subset, lookups)
@@ -215,8 +214,7 @@ class Model:
             shape = (size, len(classes))
             corpora[subset] = batch.delta(subset, places, features, shape)
             if len(self.classes):
-                old = corpus.reindexed(np.arange(corpus.mass.shape[0]), before, shape)
-                corpora[subset] = old.added(corpora[subset])
+                corpora[subset] = self._resized(subset, size, classes).added(corpora[subset])
         return replace(
             self,
             classes=classes,
@@ -229,16 +227,16 @@ class Model:
     def unlearnt(
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
-        """The model as if these items had never been learnt; what is gone leaves no trace."""
+        """Return the model without these items, as if they had never been learnt."""
         return self.without(observed, target, sample_weight).compacted()
 
     def without(
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
-        """The same, but features and classes that no item is left of keep their places."""
-        numbers = np.flatnonzero(sample_weight)  # as the caller counts the items
+        """Return the model without these items; features and classes keep their numbers."""
+        numbers = np.flatnonzero(sample_weight)  # of the items in the data of the caller
         batch = self.counted(observed, target, sample_weight)
-        self._refuse_unknown_classes(batch.target, numbers)
+        self._check_classes(batch.target, numbers)
         lookups = [self.vocabulary.locate(column) for column in batch.observed.columns]
         places = _places(self.classes, target)
         corpora = {}
@@ -247,26 +245,24 @@ class Model:
             if len(subset) > 1:
                 rows = batch.tuples(subset, lookups)
                 features = [self.tuples[subset].find(rows)]
-                self._refuse_unknown_tuples(batch, subset, rows, features[0], numbers)
+                self._check_tuples(batch, subset, rows, features[0], numbers)
             else:
-                self._refuse_unknown_values(batch, subset, lookups, numbers)
+                self._check_values(batch, subset, lookups, numbers)
             delta = batch.delta(subset, places, features, corpus.mass.shape)
             corpora[subset] = self._subtracted(subset, delta)
-        self._refuse_crowded(corpora)
+        self._check_class_mass(corpora)
         return replace(self, corpora=corpora)
 
     def less(self, other: Model) -> Model:
-        """The model without what another has learnt; what is gone keeps its place."""
+        """Return the model without another one; features and classes keep their numbers."""
         self.schema.joined(other.schema, "X")
         vocabulary, theirs = self._vocabulary_with(other)
         if vocabulary.size > self.vocabulary.size:
             name = feature_name(*vocabulary.features[self.vocabulary.size])
-            raise NeverLearntError(f"cannot unlearn: an item has {name}, never learnt")
-        strange = other.classes[~np.isin(other.classes, self.classes)]
-        if len(strange):
-            raise NeverLearntError(
-                f"cannot unlearn: an item has class {shown(strange[0])}, never learnt"
-            )
+            raise _never_learnt(name)
+        unknown = other.classes[~np.isin(other.classes, self.classes)]
+        if len(unknown):
+            raise _never_learnt(f"class {shown(unknown[0])}")
         places = np.searchsorted(self.classes, other.classes)
         corpora = {}
         for subset, corpus in self.corpora.items():
@@ -274,12 +270,10 @@ class Model:
             if len(subset) > 1:
                 rows = self.tuples[subset].find(other.tuples[subset].renumbered(theirs).rows)
                 if (rows == self.tuples[subset].size).any():
-                    raise NeverLearntError(
-                        "cannot unlearn: an item has a combination of values, never learnt"
-                    )
+                    raise _never_learnt("a combination of values")
             delta = other.corpora[subset].reindexed(rows, places, corpus.mass.shape)
             corpora[subset] = self._subtracted(subset, delta)
-        self._refuse_crowded(corpora)
+        self._check_class_mass(corpora)
         return replace(self, corpora=corpora)
 
     def _subtracted(self, subset: Subset, delta: Corpus) -> Corpus:
@@ -291,13 +285,13 @@ class Model:
     def _described(self, subset: Subset, error: NeverLearntError) -> str:
         label = f"class {shown(self.classes[error.class_])}"
         if error.feature is None or not subset:
-            reason = str(error).replace(" together", "")
+            reason = error.message.replace(" together", "")
             return f"cannot unlearn: items of {label} {reason}"
         what = self.feature_name(subset, error.feature)
-        return f"cannot unlearn: {what} and {label} {error}"
+        return f"cannot unlearn: {what} and {label} {error.message}"
 
     def features(self, subset: Subset, numbers: NDArray[Any]) -> list[tuple[Feature, ...]]:
-        """The (attribute, value) pairs, one per dimension of the set, of these of its rows."""
+        """Return the (attribute, value) pairs, one per dimension, of rows of a set."""
         single = self.vocabulary.features
         if len(subset) == 1:
             return [(single[feature],) for feature in numbers.tolist()]
@@ -305,59 +299,58 @@ class Model:
         return [tuple(single[feature] for feature in row) for row in rows.tolist()]
 
     def feature_name(self, subset: Subset, number: int) -> str:
-        """A row of the corpus of a set in words."""
+        """Return the name of a row of the corpus of a set."""
         return tuple_name(self.features(subset, np.array([number]))[0])
 
-    def _refuse_unknown_classes(self, target: Column, numbers: NDArray[Any]) -> None:
+    def _check_classes(self, target: Column, numbers: NDArray[Any]) -> None:
+        """Raise if an item has an unknown class."""
         items, codes, _ = target.entries()
         unknown = ~np.isin(np.asarray(target.values)[codes], self.classes)
         if unknown.any():
             first = int(np.flatnonzero(unknown)[0])
             label = shown(np.asarray(target.values)[codes[first]])
-            raise NeverLearntError(
-                f"cannot unlearn: item {numbers[items[first]]} has class {label}, never learnt"
-            )
+            raise _never_learnt(f"class {label}", numbers[items[first]])
 
-    def _refuse_unknown_values(
+    def _check_values(
         self,
         batch: Counted,
         subset: Subset,
         lookups: list[NDArray[np.int64]],
         numbers: NDArray[Any],
     ) -> None:
+        """Raise if an item has an unknown value in a set of one dimension."""
         for place in batch.places(subset):
             column = batch.observed.columns[place]
             items, codes, _ = column.entries()
-            unseen = lookups[place][codes] == self.vocabulary.size
-            if unseen.any():
-                first = int(np.flatnonzero(unseen)[0])
+            unknown = lookups[place][codes] == self.vocabulary.size
+            if unknown.any():
+                first = int(np.flatnonzero(unknown)[0])
                 values: Any = column.values
-                value = values[codes[first]]
-                raise NeverLearntError(
-                    f"cannot unlearn: item {numbers[items[first]]} has "
-                    f"{feature_name(column.attribute, value)}, never learnt"
-                )
+                name = feature_name(column.attribute, values[codes[first]])
+                raise _never_learnt(name, numbers[items[first]])
 
-    def _refuse_unknown_tuples(
+    def _check_tuples(
         self,
         batch: Counted,
         subset: Subset,
         rows: NDArray[np.int64],
-        found: NDArray[np.int64],
+        places: NDArray[np.int64],
         numbers: NDArray[Any],
     ) -> None:
-        if not (found == self.tuples[subset].size).any():
+        """Raise if an item has an unknown tuple in a set of several dimensions."""
+        unknown = np.flatnonzero(places == self.tuples[subset].size)
+        if not len(unknown):
             return
-        unseen = int(np.flatnonzero(found == self.tuples[subset].size)[0])
+        first = int(unknown[0])
         items, codes, _ = batch.views[subset].columns[0].entries()
-        item = int(items[np.argmax(codes == batch.rows(subset)[0][unseen])])
-        unknown = rows[unseen] == self.vocabulary.size
-        dimension = self.dimensions.names[subset[int(np.argmax(unknown))]]
-        what = f"a value of {dimension!r}" if unknown.any() else "a combination of values"
-        raise NeverLearntError(f"cannot unlearn: item {numbers[item]} has {what}, never learnt")
+        item = int(items[np.argmax(codes == batch.rows(subset)[0][first])])
+        unknown_values = rows[first] == self.vocabulary.size
+        dimension = self.dimensions.names[subset[int(np.argmax(unknown_values))]]
+        what = f"a value of {dimension!r}" if unknown_values.any() else "a combination of values"
+        raise _never_learnt(what, numbers[item])
 
-    def _refuse_crowded(self, corpora: Mapping[Subset, Corpus]) -> None:
-        """No class can have more mass in its entries than in its items."""
+    def _check_class_mass(self, corpora: Mapping[Subset, Corpus]) -> None:
+        """Raise if the entries of a class have more mass than its items."""
         for subset, corpus in corpora.items():
             wrong = corpus.crowded(corpora[()].class_mass(), self.class_mass) if subset else None
             if wrong is not None:
@@ -367,7 +360,7 @@ class Model:
                 )
 
     def compacted(self) -> Model:
-        """The model without the features and classes that no item is left of."""
+        """Return the model without the features and classes that have no items."""
         classes = self.corpora[()].used_classes | self.declared
         used = {subset: corpus.used_rows for subset, corpus in self.corpora.items()}
         used[()] = np.ones(1, dtype=bool)
@@ -395,27 +388,25 @@ class Model:
         )
 
     def merged(self, other: Model) -> Model:
-        """The model that would have learnt what both have."""
+        """Return the model that has learnt the items of both."""
         schema = self.schema.joined(other.schema, "the other model")
-        self._refuse_other_features(other)
+        self._check_same_features(other)
         form = self.form.joined(other.form, "the other model")
         sets = self._sets_of(other)
         vocabulary, theirs = self._vocabulary_with(other)
         classes = union_of_classes(self.classes, other.classes)
-        mine = np.searchsorted(classes, self.classes)
         places = np.searchsorted(classes, other.classes)
         tuples, corpora = {}, {}
-        for subset, corpus in self.corpora.items():
+        for subset in self.corpora:
             size, rows = (vocabulary.size, theirs) if subset else (1, np.zeros(1, dtype=np.int64))
-            same = tuple(sorted(sets[subset]))
+            other_subset = tuple(sorted(sets[subset]))
             if len(subset) > 1:
-                ranks = np.argsort(np.argsort(sets[subset]))  # our dimensions among theirs
-                known = other.tuples[same].renumbered(theirs).rows[:, ranks]
+                ranks = np.argsort(np.argsort(sets[subset]))  # of our dimensions in the other
+                known = other.tuples[other_subset].renumbered(theirs).rows[:, ranks]
                 tuples[subset], rows = self.tuples[subset].extended(known)
                 size = tuples[subset].size
-            shape = (size, len(classes))
-            ours = corpus.reindexed(np.arange(corpus.mass.shape[0]), mine, shape)
-            corpora[subset] = ours.added(other.corpora[same].reindexed(rows, places, shape))
+            added = other.corpora[other_subset].reindexed(rows, places, (size, len(classes)))
+            corpora[subset] = self._resized(subset, size, classes).added(added)
         return replace(
             self,
             schema=schema,
@@ -427,40 +418,43 @@ class Model:
             corpora=corpora,
         )
 
-    def _refuse_other_features(self, other: Model) -> None:
-        """Refuse a model whose features are made in another way."""
+    def _check_same_features(self, other: Model) -> None:
+        """Raise if the features of another model are made in another way."""
         for name in {**self.scales, **other.scales}:
             if self.scales.get(name) != other.scales.get(name):
-                raise ValueError(
-                    f"the other model has another scale for {name!r}; to merge them, give both "
-                    "the same knots, continuous={name: [knots]}, or the same order"
+                raise ParameterError(
+                    "the other model has another scale",
+                    column=name,
+                    hint="to merge them, give both the same knots, continuous={name: [knots]}, "
+                    "or the same order",
                 )
         if self.interactions != other.interactions:
-            raise ValueError(
-                "the other model has other conjunctions; to merge them, fit both with the same "
-                "interactions and ngrams, and with neither min_support nor max_features"
+            raise ParameterError(
+                "the other model has other conjunctions",
+                hint="to merge them, fit both with the same interactions and ngrams, and with "
+                "neither min_support nor max_features",
             )
 
     def _sets_of(self, other: Model) -> dict[Subset, Subset]:
-        """For each of our sets the numbers that its dimensions have in the other model."""
+        """Return for each set the numbers of its dimensions in the other model."""
         if not self.dimensions.same_as(other.dimensions):
-            raise ValueError(
-                f"the other model has the dimensions {list(other.dimensions.names)}, "
-                f"this one {list(self.dimensions.names)}: they cannot be merged"
+            raise ParameterError(
+                "the models cannot be merged: the other one has the dimensions "
+                f"{list(other.dimensions.names)}, this one {list(self.dimensions.names)}"
             )
         sets = {}
         for subset in self.corpora:
             names = list(self.dimensions.named(subset))
             sets[subset] = other.dimensions.numbers(names, "the policy")
             if tuple(sorted(sets[subset])) not in other.corpora:
-                raise ValueError(
-                    f"the other model's policy does not use the set {names}; to merge them, "
-                    "fit both with the same policy"
+                raise ParameterError(
+                    f"the policy of the other model does not have the set {names}",
+                    hint="to merge them, fit both with the same policy",
                 )
         return sets
 
     def _vocabulary_with(self, other: Model) -> tuple[Vocabulary, NDArray[np.int64]]:
-        """Our vocabulary and theirs in one, and where their features are in it."""
+        """Return the union of both vocabularies, and the numbers of the other's features in it."""
         places = np.arange(other.vocabulary.size)
         if not other.vocabulary.index:
             return self.vocabulary, places
@@ -476,7 +470,7 @@ class Model:
 
 
 def union_of_classes(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
-    """Sorted classes of both, refusing to mix types that NumPy would silently convert."""
+    """Return the sorted classes of both, or raise for types that NumPy would convert."""
     if not len(ours):
         return np.unique(theirs)
     if not len(theirs):
@@ -484,7 +478,7 @@ def union_of_classes(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
     for mine, other in zip(_components(ours), _components(theirs), strict=True):
         kinds = [_kind(mine), _kind(other)]
         if kinds[0] != kinds[1]:
-            raise ValueError(
+            raise DataError(
                 f"the classes learnt so far are {kinds[0]} (such as {shown(mine[0])}), "
                 f"these are {kinds[1]} (such as {shown(other[0])})"
             )
@@ -492,21 +486,27 @@ def union_of_classes(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
 
 
 def _components(classes: NDArray[Any]) -> list[NDArray[Any]]:
-    """The classes, or the labels of each target in classes that are tuples."""
+    """Return the classes, or the labels of each target if classes are tuples."""
     if not isinstance(classes[0], tuple):
         return [classes]
     return [np.array(labels) for labels in zip(*classes, strict=True)]
 
 
 def shown(label: Any) -> str:
-    """A label as Python writes it, without NumPy's type around it."""
+    """Return the repr of a label, without the type of NumPy around it."""
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 
+def _never_learnt(what: str, item: Any = None) -> NeverLearntError:
+    """Return an error for something that no item has, of an item of the data to unlearn."""
+    number = None if item is None else int(item)
+    return NeverLearntError(f"cannot unlearn {what}, which was never learnt", item=number)
+
+
 def _kind(classes: NDArray[Any]) -> str:
-    kind = (
-        classes.dtype.kind if classes.dtype.kind != "O" else np.array(classes.tolist()).dtype.kind
-    )
+    """Return the kind of the labels in words, for an error."""
+    array = np.array(classes.tolist()) if classes.dtype.kind == "O" else classes
+    kind = array.dtype.kind
     names = {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
     return names.get(kind, f"of dtype {classes.dtype}")
 
@@ -514,16 +514,16 @@ def _kind(classes: NDArray[Any]) -> str:
 def weighted(
     observed: Observations, target: Column, sample_weight: NDArray[np.float64]
 ) -> tuple[Observations, Column, NDArray[np.float64]]:
-    """Only the items that weigh something: weight zero is absence."""
+    """Return the items with a positive weight; an item of weight 0 counts as absent."""
     keep = sample_weight > 0
     if keep.all():
         return observed, target, sample_weight
     if not keep.any():
-        raise ValueError("sample_weight is zero for every item: nothing to learn from")
+        raise DataError("sample_weight is zero for every item: nothing to learn from")
     return observed.select(keep), target.select(keep), sample_weight[keep]
 
 
 def _places(classes: NDArray[Any], target: Column) -> NDArray[Any]:
-    """Place of each of the target's values among the classes (unused ones: anywhere)."""
+    """Return the index of each value of the target among the classes (any for unused ones)."""
     values = np.asarray(target.values)
     return np.minimum(np.searchsorted(classes, values), max(len(classes) - 1, 0))

@@ -1,7 +1,8 @@
-"""Observations: a batch of encoded items, column by column, in their own local codes.
+"""Observations: a batch of encoded items, stored column by column.
 
-Nothing here knows a model: the codes of a column point into the column's own distinct values.
-A vocabulary turns them into features later, one look-up per distinct value instead of per cell.
+The codes of a column are indices into the distinct values of that column and do not depend on a
+model. A vocabulary maps them to features later, with one lookup per distinct value instead of one
+per cell.
 """
 
 from __future__ import annotations
@@ -15,39 +16,45 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from stc.exceptions import DataError
+
 Kind = Literal["table", "counts", "documents"]
 Missing = Literal["ignore", "category"]
-# (weights or None, codes, offsets): the runs of codes of a batch of items.
+# (weights or None, codes, offsets); the codes of item n are `codes[offsets[n]:offsets[n + 1]]`.
 Part = tuple[NDArray[np.float64] | None, NDArray[Any], NDArray[Any]]
+
+# A dense table is worth its memory up to this many cells, or a few cells for each entry.
+_SMALL_TABLE = 1 << 20
+_CELLS_PER_ENTRY = 4
 
 
 @dataclass(frozen=True)
 class Column:
-    """One attribute of a batch of items (or its target: a class is a value like any other).
+    """One attribute, or the target, of a batch of items.
 
     Attributes
     ----------
     attribute
-        Name of the attribute; None where values need none (words, columns of counts); the names
-        of several in a conjunction of them.
+        Name of the attribute; None for words and columns of counts; a tuple of names for a
+        conjunction of several attributes, the empty tuple for n-grams.
     values
-        The distinct values; None stands for the missing category. None instead of a sequence:
-        the codes are feature numbers themselves (columns of a sparse matrix).
+        The distinct values, of which None is the missing category. If None instead of a sequence,
+        the codes are feature numbers (the columns of a sparse matrix).
     n_values
-        Number of values; `codes == n_values` in a single-valued column says "no value".
+        Number of values. In a single-valued column, the code `n_values` means "no value".
     codes
-        Which value. One code per item if `offsets` is None, else `codes[offsets[n]:offsets[n+1]]`
-        are the distinct values of item n.
+        Index of the value. One code per item if `offsets` is None; otherwise
+        `codes[offsets[n]:offsets[n + 1]]` are the distinct values of item n.
     offsets, weights
-        Bounds of each item's codes, and their weights (None: every weight is 1).
+        Bounds of the codes of each item, and the weight of each code (None: all weights are 1).
     angles
-        `theta_j` of each code, in radians; None: 0.
+        `theta_j` of each code, in radians (None: all angles are 0).
     complete
         Whether every item is known to have a value.
     floats
-        Whether the values came as floating-point numbers.
+        Whether the values were floating-point numbers.
     continuous
-        Whether this looks like measurements rather than categories.
+        Whether the values look like measurements rather than categories.
     """
 
     attribute: str | tuple[str, ...] | None
@@ -68,7 +75,7 @@ class Column:
 
     @cached_property
     def totals(self) -> NDArray[np.float64] | float:
-        """Weight of each item's values in this column; one number if it is the same for all."""
+        """Total weight of each item in this column, or one number if it is equal for all items."""
         if self.offsets is None and self.complete:
             return 1.0
         if self.offsets is None or self.weights is None:
@@ -76,14 +83,14 @@ class Column:
         return sum_by_item(self.weights, self.offsets)
 
     def lengths(self) -> NDArray[Any]:
-        """Number of each item's values."""
+        """Return the number of values of each item."""
         if self.offsets is not None:
             return np.diff(self.offsets)
         present: NDArray[np.bool_] = np.not_equal(self.codes, self.n_values)
         return present
 
     def matrix(self) -> sparse.csr_array:
-        """The weights as a matrix, items x values."""
+        """Return the weights as a matrix, items x values."""
         codes, offsets = self.codes, self.offsets
         if offsets is None:
             items, codes, _ = self.entries()
@@ -96,10 +103,9 @@ class Column:
         return sparse.csr_array((weights, *indices), shape=shape)
 
     def entries(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
-        """(item, code, weight) of every value present; weight None if all are 1."""
+        """Return (items, codes, weights) of all values present; weights is None if all are 1."""
         if self.offsets is not None:
-            items = np.repeat(np.arange(self.n_items), np.diff(self.offsets))
-            return items, self.codes, self.weights
+            return items_of(self.offsets), self.codes, self.weights
         if self.complete:
             return np.arange(self.n_items), self.codes, None
         items = np.flatnonzero(self.codes != self.n_values)
@@ -107,63 +113,57 @@ class Column:
 
     @property
     def conjunction(self) -> bool:
-        """Whether its values are several at once: of several attributes, or words in a row."""
+        """Whether each value is a tuple: a conjunction of attributes, or an n-gram."""
         return isinstance(self.attribute, tuple)
 
-    def only(self, keep: NDArray[np.bool_]) -> Column:
-        """The same items with these of the values only; the others are as if missing."""
+    def keep_values(self, keep: NDArray[np.bool_]) -> Column:
+        """Return the column with some of its values; the other values become missing."""
         if keep.all():
             return self
         values: Any = self.values
-        numbers = np.append(np.cumsum(keep) - 1, -1)
         kept = [values[k] for k in np.flatnonzero(keep).tolist()]
-        numbers[:-1][~keep] = -1
+        numbers = np.append(np.where(keep, np.cumsum(keep) - 1, -1), -1)
         codes = numbers[self.codes]
         if self.offsets is None:
             codes[codes < 0] = len(kept)
             return replace(self, values=kept, n_values=len(kept), codes=codes, complete=False)
-        there = codes >= 0
-        items = np.repeat(np.arange(self.n_items), np.diff(self.offsets))[there]
+        present = codes >= 0
         return replace(
             self,
             values=kept,
             n_values=len(kept),
-            codes=codes[there],
-            offsets=offsets_of(np.bincount(items, minlength=self.n_items)),
-            weights=_at(self.weights, there),
-            angles=_at(self.angles, there),
+            codes=codes[present],
+            offsets=item_offsets(items_of(self.offsets)[present], self.n_items),
+            weights=_at(self.weights, present),
+            angles=_at(self.angles, present),
         )
 
     def compacted(self) -> Column:
-        """The same column without the values that no item has."""
+        """Return the column without the values that no item has."""
         if self.values is None:
             return self
-        _, codes, _ = self.entries()
-        used = np.unique(codes)
-        values: Any = self.values
-        numbers = np.full(self.n_values + 1, len(used))
-        numbers[used] = np.arange(len(used))
-        kept = [values[k] for k in used.tolist()]
-        return replace(self, values=kept, n_values=len(kept), codes=numbers[self.codes])
+        used = np.zeros(self.n_values, dtype=bool)
+        used[self.entries()[1]] = True
+        return replace(self.keep_values(used), complete=self.complete)
 
     def select(self, keep: NDArray[np.bool_]) -> Column:
-        """The same column for the items in `keep` only."""
+        """Return the column of the items in `keep`."""
         if self.offsets is None:
             return replace(self, codes=self.codes[keep], angles=_at(self.angles, keep))
         lengths = np.diff(self.offsets)
-        kept = np.repeat(keep, lengths)
+        entries = np.repeat(keep, lengths)
         return replace(
             self,
-            codes=self.codes[kept],
+            codes=self.codes[entries],
             offsets=offsets_of(lengths[keep]),
-            weights=_at(self.weights, kept),
-            angles=_at(self.angles, kept),
+            weights=_at(self.weights, entries),
+            angles=_at(self.angles, entries),
         )
 
 
 @dataclass(frozen=True)
 class Observations:
-    """A batch of items: its columns and what kind of data they came from.
+    """A batch of items: its columns, and the kind of data that they were read from.
 
     Attributes
     ----------
@@ -174,13 +174,13 @@ class Observations:
     columns
         The encoded columns.
     names
-        Names of the attributes in the order given.
+        Names of the attributes, in the order of the data.
     named
-        Whether the caller named them (a frame with string columns, records).
+        Whether the data had names for them (a frame with string columns, records).
     closed
         Whether the attributes are fixed (frames and arrays) or may grow (records).
     missing
-        Whether missing values were left out or made a category.
+        Whether missing values are left out or are a category.
     """
 
     kind: Kind
@@ -193,17 +193,17 @@ class Observations:
 
     @cached_property
     def totals(self) -> NDArray[np.float64]:
-        """Weight of each item over all its columns, seen or unseen: what its X_j are parts of."""
+        """Total weight of each item over all columns, unknown values included."""
         each = [column.totals for column in self.columns]
-        same = sum(total for total in each if isinstance(total, float))
+        constant = sum(total for total in each if isinstance(total, float))
         varying = [total for total in each if not isinstance(total, float)]
         if not varying:
-            return np.broadcast_to(np.float64(same), self.n_items)  # takes no memory
+            return np.broadcast_to(np.float64(constant), self.n_items)  # takes no memory
         totals: NDArray[np.float64] = np.sum(varying, axis=0) if len(varying) > 1 else varying[0]
-        return totals + same
+        return totals + constant
 
     def renamed(self, names: tuple[str, ...]) -> Observations:
-        """The same columns under other names, by place."""
+        """Return the items with other names for the columns, matched by position."""
         columns = tuple(
             replace(column, attribute=name)
             for column, name in zip(self.columns, names, strict=True)
@@ -211,12 +211,12 @@ class Observations:
         return replace(self, columns=columns, names=names)
 
     def select(self, keep: NDArray[np.bool_]) -> Observations:
-        """The items in `keep` only."""
+        """Return the items in `keep`."""
         columns = tuple(column.select(keep) for column in self.columns)
         return replace(self, n_items=int(np.count_nonzero(keep)), columns=columns)
 
     def compacted(self) -> Observations:
-        """The same items, without the values that none of them has."""
+        """Return the items without the values that none of them has."""
         return replace(self, columns=tuple(column.compacted() for column in self.columns))
 
 
@@ -227,50 +227,69 @@ def _at(
 
 
 def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Bounds of consecutive runs with these lengths."""
+    """Return the bounds of consecutive runs with these lengths."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
-def finite(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The totals, refusing those that are beyond the range of a number."""
+def item_offsets(items: NDArray[Any], n_items: int) -> NDArray[np.int64]:
+    """Return the bounds of the entries of each item, given the item of each entry."""
+    return offsets_of(np.bincount(items, minlength=n_items))
+
+
+def items_of(offsets: NDArray[Any]) -> NDArray[Any]:
+    """Return the item (the row) of each entry, given the bounds of the entries of each."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def fits_table(cells: int, entries: int) -> bool:
+    """Whether a dense table of so many cells is worth its memory for so many entries."""
+    return cells <= max(_SMALL_TABLE, _CELLS_PER_ENTRY * entries)
+
+
+def check_finite(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the total weights of the items, or raise if one of them has overflowed."""
     if not np.isfinite(totals).all():
         item = int(np.flatnonzero(~np.isfinite(totals))[0])
-        raise ValueError(f"item {item}: its weights add up to more than a number can hold")
+        raise DataError(
+            "the sum of the weights is too large for a floating-point number", item=item
+        )
     return totals
 
 
-def side_by_side(parts: Sequence[Part]) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-    """The runs of several parts (weights or None, codes, offsets), one after the other per item."""
-    offsets = offsets_of(np.sum([np.diff(own) for _, _, own in parts], axis=0))
-    codes = np.empty(offsets[-1], dtype=np.result_type(*(own.dtype for _, own, _ in parts)))
+def concatenate_by_item(
+    parts: Sequence[Part],
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    """Return one (weights, codes, offsets) in which each item has the entries of all parts."""
+    offsets = offsets_of(np.sum([np.diff(part[2]) for part in parts], axis=0))
+    codes = np.empty(offsets[-1], dtype=np.result_type(*(part[1].dtype for part in parts)))
     weights = np.ones(offsets[-1])
     free = offsets[:-1].copy()  # where each item's next entry goes
-    for own_weights, own_codes, own in parts:
-        lengths = np.diff(own)
-        places = np.arange(len(own_codes)) + np.repeat(free - own[:-1], lengths)
-        codes[places] = own_codes
-        if own_weights is not None:
-            weights[places] = own_weights
+    for part_weights, part_codes, part_offsets in parts:
+        lengths = np.diff(part_offsets)
+        places = np.arange(len(part_codes)) + np.repeat(free - part_offsets[:-1], lengths)
+        codes[places] = part_codes
+        if part_weights is not None:
+            weights[places] = part_weights
         free += lengths
     return weights, codes, offsets
 
 
 def run_starts(keys: NDArray[Any]) -> NDArray[Any]:
-    """Where each run of equal keys starts."""
-    fresh = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-    return np.flatnonzero(fresh)
+    """Return the index at which each run of equal keys starts."""
+    is_new = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+    return np.flatnonzero(is_new)
 
 
 def sum_at(places: NDArray[Any], weights: NDArray[Any], size: int) -> NDArray[np.float64]:
-    """Sum of the weights at each of `size` places."""
+    """Return the sum of the weights at each of `size` places."""
     return np.asarray(np.bincount(places, weights, minlength=size), dtype=np.float64)
 
 
 def sum_by_item(weights: NDArray[np.float64], offsets: NDArray[Any]) -> NDArray[np.float64]:
-    """Sum of each run; a run without entries sums to 0."""
+    """Return the sum of the weights of each item; 0 for an item without entries."""
     sums = np.zeros(len(offsets) - 1)
     filled = np.flatnonzero(np.diff(offsets))
     if len(filled):

@@ -1,44 +1,43 @@
-"""Scales: how a number or a ranked value becomes weights of neighbouring categories."""
+"""Scales: numbers and ordered values as weights of neighbouring categories."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from stc._core.formulas import Floats
 from stc._core.observations import Column, Observations
+from stc.exceptions import DataError
 
-Floats = NDArray[np.float64]
-
-# How many digits to write: as few as tell the bounds of intervals apart.
+# Numbers of digits for the bounds of intervals: the first at which they are distinct is used.
 _DIGITS = range(3, 18)
-# An ordinal value weighs 1, each neighbour this much; then all are made to sum to 1.
-_LEAK = 0.5
+# Weight of the neighbours of an ordinal value, relative to its own, before normalisation.
+_NEIGHBOUR_WEIGHT = 0.5
 
 
 @dataclass(frozen=True)
 class Knots:
-    """A number as a superposition of neighbouring categories: hat functions on knots.
+    """Scale of a number: hat functions (linear splines) on knots, one category per knot.
 
-    A category is named by the interval in which it is the heaviest: half-way to its neighbours.
+    A category is named by the interval in which its weight is the largest.
 
     Attributes
     ----------
     knots
-        Where one category has all the weight, ascending; beyond the last it keeps it.
+        Numbers at which one category has all the weight, ascending. Beyond the first and the last
+        knot their categories keep all the weight.
     """
 
     knots: tuple[float, ...]
 
     @classmethod
     def of(cls, numbers: Floats, count: int) -> Knots:
-        """Knots at quantiles; a value that many items share has a knot of its own."""
+        """Return knots at quantiles; a value that many items share is a knot itself."""
         values, counts = np.unique(numbers, return_counts=True)
         common = values[counts * count >= len(numbers)]
         rest = numbers[~np.isin(numbers, common)]
@@ -53,19 +52,20 @@ class Knots:
         if len(self.knots) == 1:
             return ("any",)
         middles = [(a + b) / 2 for a, b in pairwise(self.knots)]
-        written = map(partial(_written, middles), _DIGITS)
-        bounds = next((own for own in written if len(set(own)) == len(own)), None)
-        if bounds is None:  # there is no number between some of them
+        for digits in _DIGITS:
+            bounds = [f"{middle:.{digits}g}" for middle in middles]
+            if len(set(bounds)) == len(bounds):
+                break
+        else:  # some of the middles are equal
             return tuple(f"near {knot!r}" for knot in self.knots)
         inner = [f"{a} to {b}" for a, b in pairwise(bounds)]
         return (f"below {bounds[0]}", *inner, f"above {bounds[-1]}")
 
-    def weights(self, values: Sequence[str], where: str) -> Floats:
-        """Weight of each category in each of these values."""
-        numbers = np.array([number_of(value, where) for value in values], dtype=np.float64)
+    def weights(self, numbers: Floats) -> Floats:
+        """Return the weight of each category in each of the numbers."""
         if len(self.knots) == 1 or not len(numbers):
             return np.ones((len(numbers), len(self.knots)))
-        # Only scales need scikit-learn here, and it is slow to import.
+        # Imported here because only scales need it, and it is slow to import.
         from sklearn.preprocessing import SplineTransformer
 
         knots = np.array(self.knots)[:, None]
@@ -76,7 +76,9 @@ class Knots:
 
 @dataclass(frozen=True)
 class Ranks:
-    """A value of an order, which leaks to its neighbours: 1/2 for it, 1/4 for each of two.
+    """Scale of an ordinal value, which shares its weight with its neighbours.
+
+    The value has weight 1/2 and each of two neighbours 1/4; at the ends it is 2/3 and 1/3.
 
     Attributes
     ----------
@@ -88,17 +90,17 @@ class Ranks:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The categories are the values themselves."""
+        """The categories, which are the values."""
         return self.order
 
-    def weights(self, values: Sequence[str], where: str) -> Floats:
-        """Weight of each category in each of these values; a value beyond the order has none."""
+    def weights(self, values: Sequence[str]) -> Floats:
+        """Return the weight of each category in each value; zeros for an unknown value."""
         ranks = {value: rank for rank, value in enumerate(self.order)}
         weights = np.zeros((len(values), len(self.order)))
         for place, value in enumerate(values):
             rank = ranks.get(value)
             if rank is not None:
-                weights[place, max(rank - 1, 0) : rank + 2] = _LEAK
+                weights[place, max(rank - 1, 0) : rank + 2] = _NEIGHBOUR_WEIGHT
                 weights[place, rank] = 1.0
         totals = weights.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(weights, totals, out=weights, where=totals > 0))
@@ -107,12 +109,8 @@ class Ranks:
 Scale = Knots | Ranks
 
 
-def _written(numbers: Sequence[float], digits: int) -> list[str]:
-    return [f"{number:.{digits}g}" for number in numbers]
-
-
 def scaled(observed: Observations, scales: Mapping[str, Scale]) -> Observations:
-    """The items with the values of these attributes spread over the categories of their scale."""
+    """Return the items with the values of some attributes spread over the categories of a scale."""
     if not scales:
         return observed
     columns = tuple(
@@ -122,35 +120,60 @@ def scaled(observed: Observations, scales: Mapping[str, Scale]) -> Observations:
     return replace(observed, columns=columns)
 
 
-def number_of(value: str | None, where: str) -> float:
-    """Parse a value as a number; NaN for the missing category."""
-    if value is None:  # the missing category
-        return np.nan
+def numbers_of(column: Column) -> Floats:
+    """Return each value of a column as a number; NaN for the missing category.
+
+    Raises
+    ------
+    DataError
+        If a value is not a number; it names the column and the first such item.
+    """
+    values: list[Any] = list(column.values or ())
+    numbers = np.array([_number(value) for value in values], dtype=np.float64)
+    present = np.array([value is not None for value in values], dtype=bool)
+    wrong = np.isnan(numbers) & present
+    if wrong.any():
+        items, codes, _ = column.entries()
+        entries = np.flatnonzero(wrong[codes])[:1]
+        code = int(codes[entries[0]] if len(entries) else np.argmax(wrong))
+        raise DataError(
+            f"{values[code]!r} is not a number",
+            column=str(column.attribute),
+            item=int(items[entries[0]]) if len(entries) else None,
+            hint="take the column out of continuous",
+        )
+    return numbers
+
+
+def _number(value: str | None) -> float:
     try:
-        number = float(value)
+        return np.nan if value is None else float(value)
     except ValueError:
-        number = np.nan
-    if np.isnan(number):
-        raise ValueError(f"{where}: {value!r} is not a number; take the column out of continuous")
-    return number
+        return np.nan
 
 
 def _spread(column: Column, scale: Scale) -> Column:
-    """Each value as weights of the scale's categories; the missing category stays one."""
+    """Return a column with each value spread over the categories of its scale.
+
+    The missing category and values that are not on the scale remain categories.
+    """
     values: list[Any] = list(column.values or ())
-    where = f"column {column.attribute!r}"
-    missing = [value is None for value in values]
-    present = [value for value in values if value is not None]
+    present = np.array([value is not None for value in values], dtype=bool)
     names: list[Any] = list(scale.names)
     weights = np.zeros((len(values), len(names)))
-    weights[~np.array(missing, dtype=bool)] = scale.weights(present, where)
-    # What has no place on the scale is a category of its own: missing, or never seen.
-    apart = np.flatnonzero(~weights.any(axis=1))
-    table = np.column_stack([weights, np.zeros((len(values), len(apart)))])
-    table[apart, len(names) + np.arange(len(apart))] = 1.0
-    names += [values[place] for place in apart.tolist()]
+    if isinstance(scale, Knots):
+        weights[present] = scale.weights(numbers_of(column)[present])
+    else:
+        weights[present] = scale.weights([value for value in values if value is not None])
+    others = np.flatnonzero(~weights.any(axis=1))
+    table = np.column_stack([weights, np.zeros((len(values), len(others)))])
+    table[others, len(names) + np.arange(len(others))] = 1.0
+    names += [values[place] for place in others.tolist()]
     if column.angles is not None and column.offsets is not None:
-        raise ValueError(f"{where}: theta needs one number a cell, not several")
+        raise DataError(
+            "theta needs one number per cell, and the cells have several",
+            column=str(column.attribute),
+        )
     spread = sparse.csr_array(column.matrix() @ sparse.csr_array(table))
     spread.eliminate_zeros()
     spread.sort_indices()

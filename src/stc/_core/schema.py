@@ -1,10 +1,15 @@
-"""The schema: which attributes items have, whether more may come, and who fits whom."""
+"""The schema: the attributes of the items that a model has learnt, and checks against it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from stc._core.observations import Kind, Missing, Observations
+from stc._utils.warnings import warn_caller
+from stc.exceptions import DataError, ParameterError
+
+# Names that are listed in an error, as scikit-learn does it.
+_LISTED = 5
 
 KINDS = {
     "table": "a table or records",
@@ -15,14 +20,14 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Schema:
-    """Which attributes items have, and whether more may come.
+    """The attributes of items, and whether more may be added.
 
     Attributes
     ----------
     kind, names, named, closed, missing
         As in Observations.
     width
-        Number of columns; a matrix of counts has many, and no names for them.
+        Number of columns; the columns of a matrix of counts have no names.
     """
 
     kind: Kind
@@ -34,7 +39,7 @@ class Schema:
 
     @classmethod
     def of(cls, observed: Observations) -> Schema:
-        """Schema of a batch."""
+        """Return the schema of a batch."""
         counts = observed.kind == "counts"
         width = observed.columns[0].n_values if counts else len(observed.names)
         return cls(
@@ -42,60 +47,114 @@ class Schema:
         )
 
     def admit(self, batch: Schema) -> None:
-        """Refuse a batch that a model of this schema cannot read."""
+        """Raise if a model of this schema cannot read a batch."""
         self._check(batch, "X")
         if self.closed or not batch.closed or self.kind != "table":
             return
         if not batch.named:
-            raise ValueError(
-                "the model was learnt from records; give records or a frame with named columns"
+            raise DataError(
+                "the model was learnt from records, and X has columns without names",
+                hint="give records or a frame with named columns",
             )
         absent = [name for name in self.names if name not in batch.names]
         if absent and self.missing == "category":
-            raise ValueError(
-                f"X has no column {absent[0]!r}; with missing='category' a column that is not "
-                "there cannot be told from one that is empty: add it, filled with missing values"
+            raise DataError(
+                "X has no such column, and with missing='category' an absent column "
+                "differs from an empty one",
+                column=absent[0],
+                hint="add it, filled with missing values",
+            )
+
+    def check_columns(self, batch: Schema, owner: str = "SparseTensorClassifier") -> None:
+        """Raise if the number or the names of the columns of a batch differ from this schema.
+
+        Messages and warnings are those of scikit-learn's `validate_data`, which its tests demand.
+
+        Parameters
+        ----------
+        batch
+            Schema of the batch.
+        owner
+            Name of the estimator, for the messages.
+        """
+        known = self.names if self.named else ()
+        names = batch.names if batch.named else ()
+        if known and names:
+            _check_names(known, names)
+        elif names:
+            warn_caller(f"X has feature names, but {owner} was fitted without feature names")
+        elif known:
+            warn_caller(
+                f"X does not have valid feature names, but {owner} was fitted with feature names"
+            )
+        expected = max(self.width, 1)
+        if batch.width != expected:
+            raise DataError(
+                f"X has {batch.width} features, but {owner} is expecting {expected} features "
+                "as input."
             )
 
     def with_batch(self, batch: Schema) -> Schema:
-        """Schema after a batch. It never closes one: to a model of records a frame is records."""
+        """Return the schema after a batch; a frame does not close the schema of records."""
         return self.joined(replace(batch, closed=False), "X")
 
     def joined(self, other: Schema, what: str) -> Schema:
-        """Schema of both, refusing attributes that one of them cannot take in."""
+        """Return the union of two schemas, or raise if one cannot take the other's attributes.
+
+        `what` names the other one in messages.
+        """
         self._check(other, what)
         if self.kind == "counts" and self.width != other.width:
-            raise ValueError(
-                f"{what} disagrees about the attributes: it has {other.width} columns, "
-                f"the model {self.width}"
-            )
+            raise DataError(f"{what} has {other.width} columns, the model has {self.width}")
         names = tuple(dict.fromkeys(self.names + other.names))
-        self._refuse_more(names, what, what)
-        other._refuse_more(names, "this model", what)
+        self._check_new_names(names, what)
+        other._check_new_names(names, "this model")
         width = max(self.width, len(names))
         return replace(self, names=names, closed=self.closed or other.closed, width=width)
 
     def _check(self, other: Schema, what: str) -> None:
         if self.kind != other.kind:
-            raise ValueError(
+            raise DataError(
                 f"the model was learnt from {KINDS[self.kind]}, {what} is {KINDS[other.kind]}"
             )
         if self.missing != other.missing:
-            raise ValueError(
-                f"the model was learnt with missing={self.missing!r}; it cannot go on with "
-                f"missing={other.missing!r}: set it back, or fit again"
+            raise ParameterError(
+                f"the model was learnt with missing={self.missing!r} and cannot be used with "
+                f"missing={other.missing!r}",
+                hint="set it back, or fit again",
             )
 
-    def _refuse_more(self, names: tuple[str, ...], owner: str, what: str) -> None:
-        """Refuse names beyond ours, if ours are fixed."""
+    def _check_new_names(self, names: tuple[str, ...], owner: str) -> None:
+        """Raise if `owner` has attributes that cannot be added to this schema."""
         if len(names) == len(self.names):
             return
-        extra = next(name for name in names if name not in self.names)
+        column = next(name for name in names if name not in self.names)
         if self.closed:
-            raise ValueError(f"{what} disagrees about the attributes: only {owner} has {extra!r}")
+            raise DataError(f"only {owner} has this attribute", column=column)
         if self.missing == "category":
-            raise ValueError(
-                f"{what} disagrees about the attributes: {extra!r} is new, and with "
-                "missing='category' the items learnt before would have to count as missing it; "
-                "name all attributes (None where missing) in the first batch"
+            raise DataError(
+                f"only {owner} has this attribute, and with missing='category' it would be "
+                "missing in all items learnt before",
+                column=column,
+                hint="name all attributes (None where missing) in the first batch",
             )
+
+
+def _check_names(known: tuple[str, ...], names: tuple[str, ...]) -> None:
+    """Raise if the names of the columns differ from those learnt, in scikit-learn's words."""
+    if known == names:
+        return
+    unseen, absent = sorted({*names} - {*known}), sorted({*known} - {*names})
+    message = "The feature names should match those that were passed during fit.\n"
+    if unseen:
+        message += "Feature names unseen at fit time:\n" + _listed(unseen)
+    if absent:
+        message += "Feature names seen at fit time, yet now missing:\n" + _listed(absent)
+    if not unseen and not absent:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise DataError(message)
+
+
+def _listed(names: list[str]) -> str:
+    more = "- ...\n" if len(names) > _LISTED else ""
+    return "".join(f"- {name}\n" for name in names[:_LISTED]) + more

@@ -1,4 +1,4 @@
-"""Observations and weights -> scores, in blocks of items that stay in the processor's cache."""
+"""Scores of items, computed in blocks that fit into the processor's cache."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from scipy import sparse
 from stc._core import formulas
 from stc._core.formulas import Floats
 from stc._core.matrix import nonzero, shares, thetas
-from stc._core.observations import Observations, Part, sum_by_item
+from stc._core.observations import Observations, Part, items_of, sum_by_item
 from stc._core.tensor import Tuples
 from stc._core.vocabulary import Vocabulary
 from stc._utils.threads import threaded
 
-# What knows the row of each feature.
+# Maps the values of a column to rows of the weights.
 Index = Vocabulary | Tuples
 
-# Weights are laid out densely (which is fastest) up to this many cells, half a gigabyte.
+# Weights are stored densely, which is fastest, up to this many cells (half a gigabyte).
 _DENSE_CELLS = 1 << 26
-# Entries, and scores, of one block.
+# Largest numbers of entries and of scores in a block.
 _BLOCK_ENTRIES = 1 << 19
 _BLOCK_SCORES = 1 << 21
-# Where the highest score is below this share of the contributions, some may have cancelled; they
-# have where it is below the other one.
+# An item whose highest score is below the first share of its contributions is examined; a score
+# below the second share is the rounding error of contributions that cancel.
 _SUSPICIOUS, _CANCELLED = 1e-9, 1e-14
-# Scores below this are near the smallest double and have lost their digits.
-_VANISHING = 1e-290
+# Scores below this are near the smallest double and have lost precision.
+_UNDERFLOW = 1e-290
 
 
 class Contributions(NamedTuple):
-    """Entries: which item, which feature, how much, and in which direction (radians)."""
+    """Contributions: item, feature, modulus and angle (in radians) of each."""
 
     items: NDArray[Any]
     features: NDArray[Any]
@@ -43,18 +43,18 @@ class Contributions(NamedTuple):
 
 
 class Scorer:
-    """Scores items with one set of weights.
+    """Computes the scores of items from one table of weights.
 
     Parameters
     ----------
     index
-        Turns the values of items into rows of the weights.
+        Maps the values of items to rows of the weights.
     log_weights
         `ln W_ij`, a row per feature, a column per class.
     power
         The p of `x_j^p`.
     angles
-        `phi_ij` of each entry of the weights; None: 0.
+        `phi_ij` of each entry of the weights; None: all are 0.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Scorer:
         weights, self._within_range = formulas.weights(log_weights)
         self._logarithms = _padded(log_weights)
         self._angles = None
-        if angles is not None and angles.any():  # without any, the sums are real and exact
+        if angles is not None and angles.any():  # without any, the sums are real
             weights = formulas.with_data(weights, formulas.turned(weights.data, -angles))
             self._angles = formulas.with_data(self._logarithms, angles)
         table = _padded(weights)
@@ -78,10 +78,10 @@ class Scorer:
     def map(
         self, observed: Observations, function: Callable[[Floats], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Apply `function` to the scores `U_i` (items x classes) of each block, and join."""
+        """Apply `function` to the scores `U_i` (items x classes) of each block; concatenate."""
         lookups = self._lookups(observed)
 
-        def one(bounds: tuple[int, int]) -> NDArray[Any]:
+        def map_block(bounds: tuple[int, int]) -> NDArray[Any]:
             x, features, offsets = shares(observed, lookups, *bounds)
             # The operator, not np.power, which is slow for a square root.
             xp: NDArray[Any] = np.ones(len(features)) if x is None else x**self.power
@@ -91,50 +91,51 @@ class Scorer:
             shape = (bounds[1] - bounds[0], self._table.shape[0])
             U = formulas.scores(sparse.csr_array((xp, features, offsets), shape=shape), self._table)
             if x is not None or not self._within_range:
-                self._rescue(U, (x, features, offsets), theta)
+                self._correct_underflow(U, (x, features, offsets), theta)
             if U.size and (theta is not None or self._angles is not None):
-                self._cancel(U, xp, features, offsets)
+                self._correct_cancellation(U, xp, features, offsets)
             return function(U)
 
-        parts = threaded(one, _bounds(observed, self._table.shape[1]))
+        parts = threaded(map_block, _bounds(observed, self._table.shape[1]))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _rescue(self, U: Floats, part: Part, theta: Floats | None) -> None:
-        """Score again, by logarithms, the items whose every known value seems to weigh nothing.
+    def _correct_underflow(self, U: Floats, part: Part, theta: Floats | None) -> None:
+        """Compute scores by logarithms for the items whose scores have underflowed.
 
-        Their weights vanish beside the largest of the model, or their shares beside something
-        heavy that was never seen.
+        Their weights are tiny compared to the largest of the model, or their shares compared to
+        that of an unknown value.
         """
         x, features, offsets = part
         unknown = self._table.shape[0] - 1
-        for item in np.flatnonzero(U.max(axis=1, initial=0.0) < _VANISHING):
-            own = slice(offsets[item], offsets[item + 1])
-            if (features[own] == unknown).all():
-                continue  # it really has no score
-            log_W = self._logarithms[features[own]]
-            log_xp = np.zeros(log_W.shape[0]) if x is None else self.power * np.log(x[own])
-            angles = self._turns(features[own], None if theta is None else theta[own])
+        for item in np.flatnonzero(U.max(axis=1, initial=0.0) < _UNDERFLOW):
+            entries = slice(offsets[item], offsets[item + 1])
+            rows = features[entries]
+            if (rows == unknown).all():
+                continue  # the scores are 0
+            log_W = self._logarithms[rows]
+            log_xp = np.zeros(log_W.shape[0]) if x is None else self.power * np.log(x[entries])
+            angles = self._turns(rows, None if theta is None else theta[entries])
             U[item] = formulas.scores_by_logarithms(log_W, log_xp, angles)
 
-    def _cancel(
+    def _correct_cancellation(
         self, U: Floats, xp: NDArray[Any], features: NDArray[Any], offsets: NDArray[Any]
     ) -> None:
-        """Set to 0 the scores that rounding has left where contributions cancel each other."""
-        most = sum_by_item(np.abs(xp) * self._largest[features], offsets)
-        for item in np.flatnonzero(U.max(axis=1) < _SUSPICIOUS * most):
-            own = slice(offsets[item], offsets[item + 1])
-            amounts = np.abs(self._table[features[own]])
-            sums = np.asarray(np.abs(xp[own]) @ amounts).ravel()
+        """Set the scores to 0 that are rounding errors of contributions that cancel."""
+        bounds = sum_by_item(np.abs(xp) * self._largest[features], offsets)
+        for item in np.flatnonzero(U.max(axis=1) < _SUSPICIOUS * bounds):
+            entries = slice(offsets[item], offsets[item + 1])
+            moduli = np.abs(self._table[features[entries]])
+            sums = np.asarray(np.abs(xp[entries]) @ moduli).ravel()
             U[item, U[item] <= _CANCELLED * sums] = 0.0
 
     @cached_property
     def _largest(self) -> Floats:
-        """The largest weight of each feature."""
+        """Largest weight of each feature."""
         highest = np.abs(self._table).max(axis=1)
         return np.asarray(highest.toarray()).ravel() if sparse.issparse(highest) else highest
 
     def _turns(self, features: NDArray[Any], theta: Floats | None) -> Floats | None:
-        """`theta_j - phi_ij` of the entries of these features."""
+        """Return `theta_j - phi_ij` of the entries of these features."""
         if self._angles is None and theta is None:
             return None
         entries = self._logarithms[features]
@@ -144,10 +145,10 @@ class Scorer:
         return np.asarray(turns)
 
     def contributions(self, observed: Observations, classes: NDArray[Any]) -> Contributions:
-        """What each known value of each item adds to the score of one class an item."""
+        """Return the contributions of each item to the score of one class per item."""
         lookups = self._lookups(observed)
         x, features, offsets = shares(observed, lookups, 0, observed.n_items)
-        items = np.repeat(np.arange(observed.n_items), np.diff(offsets))
+        items = items_of(offsets)
         V_ij = np.asarray(self._table[features, classes[items]]).ravel()
         x_j = 1.0 / nonzero(observed.totals)[items] if x is None else x
         w: NDArray[Any] = formulas.contributions(V_ij, x_j, self.power)
@@ -163,14 +164,14 @@ class Scorer:
 
 
 def _padded(table: sparse.csr_array) -> sparse.csr_array:
-    """The table with one more row, all zero, where everything unseen or missing points to."""
+    """Return the table with a row of zeros for unknown and missing values appended."""
     indptr = np.append(table.indptr, table.indptr[-1])
     shape = (table.shape[0] + 1, table.shape[1])
     return sparse.csr_array((table.data, table.indices, indptr), shape=shape)
 
 
 def seen_share(index: Index, observed: Observations, learnt: NDArray[np.bool_]) -> Floats:
-    """Share of each item's weight that lies in features the corpus has."""
+    """Return the share of the weight of each item that is in known features."""
     learnt = np.append(learnt, False)
     seen = np.zeros(observed.n_items)
     for column in observed.columns:
@@ -187,7 +188,7 @@ def seen_share(index: Index, observed: Observations, learnt: NDArray[np.bool_]) 
 
 
 def _bounds(observed: Observations, n_classes: int) -> list[tuple[int, int]]:
-    """Cut the items into blocks of bounded numbers of entries and scores."""
+    """Return the bounds of blocks of items with limited numbers of entries and scores."""
     n_items = observed.n_items
     entries = sum(len(column.codes) for column in observed.columns)
     size = min(_BLOCK_ENTRIES * n_items // max(entries, 1), _BLOCK_SCORES // max(n_classes, 1))

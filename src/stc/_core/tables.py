@@ -1,4 +1,4 @@
-"""What a model holds, as plain tables for people."""
+"""The contents of a model as data frames."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus
 from stc._core.model import Model
+from stc._core.observations import items_of
 from stc._core.tensor import Subset
 from stc._core.vocabulary import Feature, parts_of, tuple_name
 
-# Rows that are few enough for plain Python.
-_FEW = 5000
-_OURS = {"dimensions", "attribute", "value", "mass", "support", "item", "probability"}
+# Up to this many rows, a Python list is faster than a gather.
+_FEW_ROWS = 5000
+_COLUMNS = {"dimensions", "attribute", "value", "mass", "support", "item", "probability"}
 
 
-def _named(model: Model) -> dict[str, Any]:
-    """Columns of a feature: strings in a model of single features, in others lists of them."""
+def _feature_schema(model: Model) -> dict[str, Any]:
+    """Return the dtypes of attribute and value: lists of strings if features may be tuples."""
     several = len(model.dimensions.names) > 1 or model.interactions.made
     strings: Any = pl.List(pl.String) if several else pl.String
     return {"attribute": strings, "value": strings}
 
 
 def described(model: Model, subset: Subset, rows: NDArray[Any]) -> pl.DataFrame:
-    """`attribute`, `value` and `feature` (the name) of these rows of a set's corpus."""
+    """Return `attribute`, `value` and `feature` (its name) of rows of the corpus of a set."""
     used, place = np.unique(rows, return_inverse=True)
     return pl.DataFrame(named_features(model, model.features(subset, used), place))
 
@@ -35,67 +36,69 @@ def described(model: Model, subset: Subset, rows: NDArray[Any]) -> pl.DataFrame:
 def named_features(
     model: Model, features: Sequence[tuple[Feature, ...]], place: NDArray[Any]
 ) -> dict[str, pl.Series]:
-    """`attribute`, `value` and `feature` (the name) of the features at these places."""
-    schema = _named(model)
+    """Return `attribute`, `value` and `feature` (its name) of the features at these places."""
+    schema = _feature_schema(model)
     if schema["value"] == pl.String:
-        pairs: list[tuple[Any, Any]] = [own for (own,) in features]
+        pairs: list[tuple[Any, Any]] = [pair for (pair,) in features]
     else:
         parts = map(parts_of, features)
-        pairs = [([a for a, _ in own], [v for _, v in own]) for own in parts]
+        pairs = [([a for a, _ in part], [v for _, v in part]) for part in parts]
     columns: dict[str, tuple[list[Any], Any]] = {
         "attribute": ([attribute for attribute, _ in pairs], schema["attribute"]),
         "value": ([value for _, value in pairs], schema["value"]),
         "feature": (list(map(tuple_name, features)), pl.String),
     }
-    return {name: picked(*own, place) for name, own in columns.items()}
+    return {name: picked(*column, place) for name, column in columns.items()}
 
 
 def picked(values: Sequence[Any], dtype: Any, place: NDArray[Any]) -> pl.Series:
-    """A column of the values at these places."""
-    if len(place) <= _FEW:  # a list is quicker than a gather
+    """Return a series of the values at these places."""
+    if len(place) <= _FEW_ROWS:
         return pl.Series([values[k] for k in place.tolist()], dtype=dtype)
     return pl.Series(values, dtype=dtype).gather(place)
 
 
 def corpus_table(model: Model) -> pl.DataFrame:
-    """One row an entry of the corpora, sorted: attribute, value, class, mass, support."""
+    """Return one row per entry of the corpora, sorted: attribute, value, class, mass, support."""
     empty = Corpus.empty((0, len(model.classes)))
-    tables = [_corpus_frame(model, (), pl.DataFrame(schema=_named(model)), empty)]
+    tables = [_corpus_frame(model, (), pl.DataFrame(schema=_feature_schema(model)), empty)]
     for subset, corpus in model.corpora.items():
         if subset:
-            rows = np.repeat(np.arange(corpus.mass.shape[0]), np.diff(corpus.mass.indptr))
+            rows = items_of(corpus.mass.indptr)
             tables.append(_corpus_frame(model, subset, described(model, subset, rows), corpus))
     table = pl.concat(tables)
     return table.sort(*table.columns[:-2])
 
 
 def _corpus_frame(
-    model: Model, subset: Subset, named: pl.DataFrame, corpus: Corpus
+    model: Model, subset: Subset, features: pl.DataFrame, corpus: Corpus
 ) -> pl.DataFrame:
     columns = [
-        *named.select("attribute", "value").get_columns(),
+        *features.select("attribute", "value").get_columns(),
         *_class_columns(model, corpus.mass.indices),
         pl.Series("mass", corpus.mass.data, dtype=pl.Float64),
         pl.Series("support", corpus.support, dtype=pl.Int64),
     ]
     if len(model.dimensions.names) > 1:
-        names = [list(model.dimensions.named(subset))] * named.height
+        names = [list(model.dimensions.named(subset))] * features.height
         columns = [pl.Series("dimensions", names, dtype=pl.List(pl.String)), *columns]
     return pl.DataFrame(columns)
 
 
 def _class_columns(model: Model, classes: NDArray[Any]) -> list[pl.Series]:
-    """The labels of these classes, a column per target, named apart from our own columns."""
-    shown = model.form.shown_classes(model.classes)
-    labels = model.form.by_target(model.classes if model.form.kind == "joint" else shown)
+    """Return the labels of these classes, a column per target, under unique names."""
+    form = model.form
+    labels = form.by_target(
+        model.classes if form.kind == "joint" else form.shown_classes(model.classes)
+    )
     return [
-        pl.Series(f"{name} (target)" if name in _OURS else name, own.tolist()).gather(classes)
-        for name, own in zip(model.form.target_names, labels, strict=True)
+        pl.Series(f"{name} (target)" if name in _COLUMNS else name, column.tolist()).gather(classes)
+        for name, column in zip(form.target_names, labels, strict=True)
     ]
 
 
 def joint_table(model: Model, probabilities: NDArray[np.float64]) -> pl.DataFrame:
-    """One row per item and joint class: item, a column per target, probability."""
+    """Return one row per item and joint class: item, a column per target, probability."""
     n_items, n_classes = probabilities.shape
     classes = np.tile(np.arange(n_classes), n_items)
     return pl.DataFrame(
@@ -108,7 +111,7 @@ def joint_table(model: Model, probabilities: NDArray[np.float64]) -> pl.DataFram
 
 
 def feature_names(model: Model) -> list[str]:
-    """Name of every feature that has an entry in the policy's first set, in the model's order."""
+    """Return the names of the features with entries in the first set of the policy."""
     subset = model.policy[0]
     if not subset:
         return []

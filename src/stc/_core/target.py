@@ -1,4 +1,4 @@
-"""Targets: in which form y came, and predictions back into that form."""
+"""Targets: the form of y, and predictions in the same form."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from stc._core.observations import Column
+from stc._core.product import objects
+from stc.exceptions import DataError
 
 FORMS = {
-    "labels": "one label an item",
+    "labels": "one label per item",
     "joint": "several targets",
     "sets": "sets of labels",
     "indicator": "a 0/1 indicator matrix of labels",
@@ -26,16 +28,17 @@ class Form:
     Attributes
     ----------
     kind
-        "labels": one class an item, or a distribution. "joint": a class of each of several
-        targets; classes are tuples. "sets" and "indicator": several labels an item.
+        "labels": one class per item, or a distribution over classes. "joint": one class of each
+        of several targets; a class of the model is a tuple. "sets" and "indicator": several
+        labels per item.
     names
-        Names of the targets, or of the columns of an indicator; empty if they have none.
+        Names of the targets, or of the columns of an indicator matrix; empty if they have none.
     dtypes
-        Of the labels of each target.
+        Dtype of the labels of each target.
     width
-        Number of targets, or of columns of an indicator.
+        Number of targets, or of columns of an indicator matrix.
     container
-        What the labels of an item came in.
+        Type of the collection of labels of an item.
     """
 
     kind: Literal["labels", "joint", "sets", "indicator"] = "labels"
@@ -51,31 +54,32 @@ class Form:
 
     @property
     def target_names(self) -> tuple[str, ...]:
-        """A name for each target."""
+        """The name of each target, or a default name."""
         if self.kind == "joint":
             return self.names or tuple(f"target{k}" for k in range(self.width))
         return self.names if self.kind == "labels" and self.names else ("class",)
 
     def joined(self, other: Form, what: str = "y") -> Form:
-        """The form of both, refusing one that a model of this form cannot go on with."""
+        """Return the form of both, or raise if they differ; `what` names the other one."""
         if self.kind != other.kind:
-            raise ValueError(
+            raise DataError(
                 f"the model was learnt from {FORMS[self.kind]}, {what} has {FORMS[other.kind]}"
             )
         if self.width != other.width:
-            raise ValueError(
+            raise DataError(
                 f"the model was learnt with {self.width} columns of y, {what} has {other.width}"
             )
         if self.names and other.names and self.names != other.names:
-            raise ValueError(
-                f"the model's targets are {list(self.names)}, those of {what} {list(other.names)}"
+            raise DataError(
+                f"the targets of the model are {list(self.names)}, "
+                f"those of {what} {list(other.names)}"
             )
-        # Later labels may need more room than the first ones.
+        # Later labels may be longer strings or larger numbers than the first ones.
         dtypes = [_promoted(*pair) for pair in zip(self.dtypes, other.dtypes, strict=True)]
         return replace(self, names=self.names or other.names, dtypes=tuple(dtypes))
 
     def shown_classes(self, classes: NDArray[Any]) -> Any:
-        """The classes as users know them: a list of arrays for several targets."""
+        """Return the classes for users: an array, or a list of arrays for several targets."""
         if self.kind == "joint":
             return [np.unique(labels) for labels in self.by_target(classes)]
         if self.kind == "indicator" and self.names:
@@ -83,18 +87,17 @@ class Form:
         return classes
 
     def by_target(self, classes: NDArray[Any]) -> list[NDArray[Any]]:
-        """The labels of each target in the joint classes."""
+        """Return the labels of each target in the joint classes."""
         if self.kind != "joint":
             return [classes]
         columns = []
         for place, dtype in enumerate(self.dtypes):
-            labels = np.empty(len(classes), dtype=object)
-            labels[:] = [class_[place] for class_ in classes]
-            columns.append(labels if dtype.kind == "O" else np.array(labels.tolist(), dtype=dtype))
+            labels = [class_[place] for class_ in classes]
+            columns.append(objects(labels) if dtype.kind == "O" else np.array(labels, dtype=dtype))
         return columns
 
     def table(self, classes: NDArray[Any]) -> NDArray[Any]:
-        """The joint classes as an array with a column per target."""
+        """Return the joint classes as an array with a column per target."""
         columns = self.by_target(classes)
         kinds = {column.dtype.kind for column in columns}
         dtype = np.result_type(*columns) if len(kinds) == 1 else np.dtype(object)
@@ -104,30 +107,30 @@ class Form:
         return table
 
     def predicted(self, classes: NDArray[Any], best: NDArray[Any]) -> NDArray[Any]:
-        """The label of each item, or one of each target, given its best class."""
+        """Return the label of each item, or one per target, given its best class."""
         chosen: NDArray[Any] = (self.table(classes) if self.kind == "joint" else classes)[best]
         return chosen
 
     def labels(self, classes: NDArray[Any], chosen: NDArray[np.bool_]) -> Any:
-        """The labels of each item in the form of y, given which are chosen."""
+        """Return the labels of each item in the form of y, given which are chosen."""
         if self.kind == "indicator":
             return chosen.astype(np.int64)
-        return [self.container(classes[own].tolist()) for own in chosen]
+        return [self.container(classes[row].tolist()) for row in chosen]
 
     def marginals(
         self, joint: NDArray[np.float64], classes: NDArray[Any], *, logarithms: bool
     ) -> Any:
-        """Probabilities (or their logarithms) of each target from those of the joint classes."""
+        """Return the (log) probabilities of each target, given those of the joint classes."""
         if self.kind != "joint":
             return joint
         marginals = []
         for labels in self.by_target(classes):
-            own, place = np.unique(labels, return_inverse=True)
+            distinct, place = np.unique(labels, return_inverse=True)
             if logarithms:
-                columns = [logsumexp(joint[:, place == k], axis=1) for k in range(len(own))]
+                columns = [logsumexp(joint[:, place == k], axis=1) for k in range(len(distinct))]
                 marginals.append(np.column_stack(columns))
             else:
-                marginals.append(joint @ np.eye(len(own))[place])
+                marginals.append(joint @ np.eye(len(distinct))[place])
         return marginals
 
 
@@ -137,7 +140,7 @@ def _promoted(ours: np.dtype[Any], theirs: np.dtype[Any]) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Target:
-    """An encoded y: a column of classes whose weights sum to 1 within each item, and its form."""
+    """An encoded y: a column of classes, whose weights sum to 1 in each item, and its form."""
 
     column: Column
     form: Form

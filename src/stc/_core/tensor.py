@@ -1,4 +1,4 @@
-"""Tensors: attributes grouped into dimensions, and the features of several dimensions, tuples."""
+"""Tensors: attributes grouped into dimensions, and tuples of features of several dimensions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.observations import Column, Observations
-from stc._core.product import LARGEST_KEY, Keys, crossed, joined
+from stc._core.product import LARGEST_KEY, Keys, crossed, union
 from stc._core.schema import Schema
+from stc.exceptions import DataError, MissingColumnError, ParameterError, ParameterTypeError
 
-# Numbers of dimensions, ascending. The empty one stands for the classes alone.
+# Numbers of dimensions, ascending. The corpus of the empty subset holds the classes alone.
 Subset = tuple[int, ...]
 
 _ALL = "all"
@@ -23,16 +24,16 @@ _ALL = "all"
 
 @dataclass(frozen=True)
 class Dimensions:
-    """Which attributes share an index of the tensor.
+    """The groups of attributes, each of which is one index of the tensor.
 
     Attributes
     ----------
     names
         Name of each dimension.
     attributes
-        The attributes of each; None: one dimension of all attributes there are or will be.
+        The attributes of each dimension; None: one dimension of all attributes, also later ones.
     each
-        Whether every attribute has a dimension of its own, so that no attribute may come later.
+        Whether every attribute is a dimension, so that no attribute can be added later.
     """
 
     names: tuple[str, ...] = (_ALL,)
@@ -40,103 +41,98 @@ class Dimensions:
     each: bool = False
 
     @classmethod
-    def of(cls, given: Any, schema: Schema) -> Dimensions:
-        """Read what the caller gave: None, "each", groups, or named groups."""
-        if given is None:
+    def of(cls, parameter: Any, schema: Schema) -> Dimensions:
+        """Return the dimensions for the parameter: None, "each", groups, or named groups."""
+        if parameter is None:
             return cls()
         if schema.kind != "table":
             what = {"counts": "a sparse matrix of counts has", "documents": "documents have"}
-            raise ValueError(
-                f"dimensions={given!r} needs attributes, and {what[schema.kind]} none: "
-                "leave dimensions=None"
+            raise ParameterError(
+                f"dimensions={parameter!r} needs attributes, and {what[schema.kind]} none",
+                hint="set dimensions=None",
             )
-        if isinstance(given, str):
+        if isinstance(parameter, str):
             return cls(schema.names, tuple((name,) for name in schema.names), each=True)
-        if isinstance(given, Mapping):
-            groups = {str(name): _group(group, schema) for name, group in given.items()}
+        if isinstance(parameter, Mapping):
+            groups = {str(name): _group(group, schema) for name, group in parameter.items()}
             return cls(tuple(groups), tuple(groups.values()))._checked(schema)
-        own = tuple(_group(group, schema) for group in given)
-        return cls(tuple("+".join(group) for group in own), own)._checked(schema)
+        attributes = tuple(_group(group, schema) for group in parameter)
+        return cls(tuple(map("+".join, attributes)), attributes)._checked(schema)
 
     def _checked(self, schema: Schema) -> Dimensions:
         if not self.names:
-            raise ValueError("dimensions names no group; give at least one, or None")
+            raise ParameterError("dimensions has no group", hint="give at least one, or None")
         seen: set[str] = set()
         for name, group in zip(self.names, self.attributes or (), strict=True):
             if not group:
                 place = self.names.index(name)
-                raise ValueError(f"dimension {place} ({name!r}) has no attribute")
+                raise ParameterError(f"dimension {place} ({name!r}) has no attribute")
             for attribute in group:
                 if attribute not in schema.names:
-                    known = ", ".join(map(repr, schema.names))
-                    raise ValueError(
-                        f"dimension {name!r} names the attribute {attribute!r}, which the data "
-                        f"does not have; it has {known}"
-                    )
+                    reason = f", which the dimension {name!r} names"
+                    raise MissingColumnError(attribute, schema.names, reason)
                 if attribute in seen:
-                    raise ValueError(
-                        f"attribute {attribute!r} is in the dimensions twice; once is the most"
-                    )
+                    raise ParameterError("named twice in dimensions", column=attribute)
                 seen.add(attribute)
         twice = [name for name in self.names if self.names.count(name) > 1]
         if twice:
-            raise ValueError(f"two dimensions are named {twice[0]!r}; name them apart with a dict")
+            raise ParameterError(
+                f"two dimensions have the name {twice[0]!r}", hint="give them names with a dict"
+            )
         return self
 
     def refuse_more(self, schema: Schema) -> None:
-        """Refuse attributes that came after the dimensions were made of them."""
+        """Raise if the schema has attributes that came after the dimensions were fixed."""
         new = [name for name in schema.names if self.each and name not in self.names]
         if new:
-            raise ValueError(
-                f"X has the attribute {new[0]!r}, which is new; with dimensions='each' they are "
-                "fixed by the first batch: name all attributes in it (None where missing)"
+            raise DataError(
+                "the attribute is new, and with dimensions='each' the first batch fixes them",
+                column=new[0],
+                hint="name all attributes in the first batch (None where missing)",
             )
 
     def same_as(self, other: Dimensions) -> bool:
-        """Whether these are the same groups of attributes, in whatever order."""
+        """Whether both have the same groups of attributes, in any order."""
         if self.attributes is None or other.attributes is None:
             return self == other
-        ours, theirs = (
-            dict(zip(own.names, map(frozenset, own.attributes or ()), strict=True))
-            for own in (self, other)
-        )
-        return ours == theirs
+        ours = dict(zip(self.names, map(frozenset, self.attributes), strict=True))
+        return ours == dict(zip(other.names, map(frozenset, other.attributes), strict=True))
 
     @property
     def whole(self) -> Subset:
-        """All dimensions."""
+        """The subset of all dimensions."""
         return tuple(range(len(self.names)))
 
     def named(self, subset: Subset) -> tuple[str, ...]:
-        """Names of the dimensions in a subset."""
+        """Return the names of the dimensions of a subset."""
         return tuple(self.names[d] for d in subset)
 
     def numbers(self, names: Iterable[str], where: str) -> Subset:
-        """Numbers of the dimensions named, in the order given."""
-        found = []
+        """Return the numbers of named dimensions, in the order of the names."""
+        numbers = []
         for name in names:
             if name not in self.names:
-                hint = "; set dimensions='each' to name attributes" * (self.attributes is None)
                 known = ", ".join(map(repr, self.names))
-                raise ValueError(
-                    f"{where} names the dimension {name!r}, which there is not; "
-                    f"there is {known}{hint}"
+                hint = "set dimensions='each' to name attributes"
+                raise ParameterError(
+                    f"{where} names the dimension {name!r}, which does not exist; there is {known}",
+                    hint=hint if self.attributes is None else None,
                 )
-            found.append(self.names.index(name))
-        return tuple(found)
+            numbers.append(self.names.index(name))
+        return tuple(numbers)
 
     def places(self, observed: Observations, dimension: int) -> list[int]:
-        """Which columns of a batch belong to a dimension."""
+        """Return the columns of a batch that belong to a dimension."""
         if self.attributes is None:
             return list(range(len(observed.columns)))
         place = {column.attribute: k for k, column in enumerate(observed.columns)}
         return [place[name] for name in self.attributes[dimension] if name in place]
 
     def view(self, observed: Observations, subset: Subset) -> Observations:
-        """A batch as the subset sees it: columns of one dimension, or one column of tuples.
+        """Return a batch for a subset: the columns of one dimension, or one column of tuples.
 
-        The values of that column are rows of codes, in the codes of the dimensions' own columns,
-        those of a dimension's second column after those of its first.
+        The values of that column are rows of codes, one code per dimension. The codes of a
+        dimension are numbered through column by column.
         """
         if len(subset) > 1:
             return replace(observed, columns=(crossed(self.columns(observed, subset)),))
@@ -146,7 +142,7 @@ class Dimensions:
         return replace(observed, columns=columns)
 
     def sizes(self, observed: Observations, subset: Subset) -> NDArray[np.float64]:
-        """How many tuples each item has in a subset of several dimensions."""
+        """Return the number of tuples of each item in a subset of several dimensions."""
         needed = np.ones(observed.n_items)
         for dimension in subset:
             values = np.zeros(observed.n_items)
@@ -156,42 +152,39 @@ class Dimensions:
         return needed
 
     def refuse_large(self, observed: Observations, subset: Subset, most: int) -> None:
-        """Refuse a product of too many tuples, before any is made."""
+        """Raise if the batch would have too many tuples, before any is made."""
         needed = self.sizes(observed, subset).sum()
         if needed > most:
             names = ", ".join(map(repr, self.named(subset)))
-            raise ValueError(
+            raise ParameterError(
                 f"the product of the dimensions {names} would have {needed:,.0f} tuples for "
-                f"{observed.n_items:,} items, more than max_tuples={most:,}; give smaller batches, "
-                "name fewer dimensions in the policy, or raise max_tuples"
+                f"{observed.n_items:,} items, more than max_tuples={most:,}",
+                hint="give smaller batches, name fewer dimensions in the policy, "
+                "or raise max_tuples",
             )
 
     def columns(self, observed: Observations, subset: Subset) -> list[Column]:
-        """One column for each dimension of a subset."""
+        """Return one column for each dimension of a subset."""
         return [
-            joined([observed.columns[k] for k in self.places(observed, d)], observed.n_items)
+            union([observed.columns[k] for k in self.places(observed, d)], observed.n_items)
             for d in subset
         ]
 
     def lookups(
         self, observed: Observations, subset: Subset, features: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.int64]]:
-        """Per dimension of a subset: feature of each code, from the features of each column."""
-        nothing = np.zeros(0, dtype=np.int64)
-        return [
-            np.concatenate(
-                [
-                    nothing,
-                    *(features[k][: observed.columns[k].n_values] for k in own),
-                ]
-            )
-            for own in (self.places(observed, d) for d in subset)
-        ]
+        """Return the feature of each code of each dimension, given those of each column."""
+        lookups = []
+        for dimension in subset:
+            places = self.places(observed, dimension)
+            parts = [features[k][: observed.columns[k].n_values] for k in places]
+            lookups.append(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+        return lookups
 
     def codes(
         self, observed: Observations, subset: Subset, rows: NDArray[np.int64]
     ) -> dict[int, NDArray[np.int64]]:
-        """Per column: which of its codes occur in these rows of codes."""
+        """Return for each column which of its codes occur in these rows of codes."""
         used: dict[int, NDArray[np.int64]] = {}
         for place, dimension in enumerate(subset):
             codes = np.unique(rows[:, place])
@@ -202,42 +195,46 @@ class Dimensions:
         return used
 
 
-def _group(given: Any, schema: Schema) -> tuple[str, ...]:
-    """The attributes of a group; columns without names may be told by their places."""
-    members: list[Any] = [given] if isinstance(given, (str, int, np.integer)) else list(given)
-    group: list[str] = []
+def _group(group: Any, schema: Schema) -> tuple[str, ...]:
+    """Return the attributes of a group; columns without names may be given by position."""
+    members: list[Any] = [group] if isinstance(group, (str, int, np.integer)) else list(group)
+    names: list[str] = []
     for member in members:
         by_place = isinstance(member, (int, np.integer)) and not schema.named
         if not by_place and not isinstance(member, str):
-            raise TypeError(f"dimensions holds {member!r}; attributes are named by strings")
+            raise ParameterTypeError(
+                f"dimensions has {member!r}; attributes are given by their names, as strings"
+            )
         if by_place and not 0 <= member < len(schema.names):
-            raise ValueError(f"dimensions names column {member}; X has {len(schema.names)} columns")
-        group.append(schema.names[member] if by_place else member)
-    return tuple(group)
+            raise ParameterError(
+                f"dimensions names column {member}; X has {len(schema.names)} columns"
+            )
+        names.append(schema.names[member] if by_place else member)
+    return tuple(names)
 
 
 def features_of(rows: NDArray[np.int64], lookups: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Rows of codes as rows of features, given the feature of each code per dimension."""
+    """Return rows of codes as rows of features, given the feature of each code."""
     return np.column_stack([lookup[rows[:, place]] for place, lookup in enumerate(lookups)])
 
 
 @dataclass(frozen=True, eq=False)
 class Tuples:
-    """Features of several dimensions: which tuple of single features has which number.
+    """Immutable numbering of tuples, the features of several dimensions.
 
-    It answers the same questions as a Vocabulary, for columns whose values are rows of features.
+    It is used as a Vocabulary is, for columns whose values are rows of features.
 
     Attributes
     ----------
     rows
-        One row a tuple: the number of a single feature for each dimension.
+        One row per tuple: the number of a single feature for each dimension.
     """
 
     rows: NDArray[np.int64]
 
     @classmethod
     def empty(cls, width: int) -> Tuples:
-        """No tuples of so many dimensions."""
+        """Return a numbering without tuples for so many dimensions."""
         return cls(np.zeros((0, width), dtype=np.int64))
 
     @property
@@ -247,7 +244,7 @@ class Tuples:
 
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """The tuples as sorted keys and their numbers, if a key can hold a tuple."""
+        """Sorted keys of the tuples and their numbers; None if tuples do not fit into keys."""
         if prod(self._bases.tolist()) > LARGEST_KEY:
             return None
         keys = self._keys_of(self.rows)
@@ -265,38 +262,38 @@ class Tuples:
         return keys.numbers
 
     def find(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Number of each of these tuples; `size` for one that is not here."""
-        found = np.full(len(rows), self.size)
+        """Return the number of each of these tuples; `size` for an unknown tuple."""
+        numbers = np.full(len(rows), self.size)
         possible = np.flatnonzero((rows < self._bases).all(axis=1))
         if not self.size or not len(possible):
-            return found
+            return numbers
         if self._sorted is not None:
             known, order = self._sorted
-            asked = self._keys_of(rows[possible])
-        else:  # keys of ours and theirs together, renumbered on the way
+            keys = self._keys_of(rows[possible])
+        else:  # keys are renumbered on the way, so known and new tuples need common ones
             keys = self._keys_of(np.concatenate([self.rows, rows[possible]]))
             order = np.argsort(keys[: self.size])
-            known, asked = keys[: self.size][order], keys[self.size :]
-        places = np.minimum(np.searchsorted(known, asked), self.size - 1)
-        there = known[places] == asked
-        found[possible[there]] = order[places[there]]
-        return found
+            known, keys = keys[: self.size][order], keys[self.size :]
+        places = np.minimum(np.searchsorted(known, keys), self.size - 1)
+        found = known[places] == keys
+        numbers[possible[found]] = order[places[found]]
+        return numbers
 
     def locate(self, column: Column) -> NDArray[np.int64]:
-        """Number of each of a column's tuples, then `size` for "no value"; unseen: `size`."""
+        """Return the number of each tuple of a column, then `size` for "no value"."""
         return np.append(self.find(np.asarray(column.values)), self.size)
 
     def extended(self, rows: NDArray[np.int64]) -> tuple[Tuples, NDArray[np.int64]]:
-        """The tuples with these distinct ones in them, and the number of each of these."""
+        """Return the numbering extended by distinct tuples, and the number of each of these."""
         numbers = self.find(rows)
         new = numbers == self.size
         numbers[new] = np.arange(self.size, self.size + np.count_nonzero(new))
         return Tuples(np.concatenate([self.rows, rows[new]])), numbers
 
     def subset(self, keep: NDArray[np.bool_]) -> Tuples:
-        """The tuples to keep, renumbered without gaps."""
+        """Return the tuples to keep, renumbered without gaps."""
         return Tuples(self.rows[keep])
 
     def renumbered(self, numbers: NDArray[Any]) -> Tuples:
-        """The same tuples after their single features got these numbers."""
+        """Return the tuples with new numbers for their single features."""
         return Tuples(numbers[self.rows])

@@ -1,4 +1,4 @@
-"""The vocabulary: which feature (attribute, value) has which number."""
+"""The vocabulary: the number of each feature (attribute, value), and the names of features."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from stc._core.observations import Column
 
-# Attribute and value; of a conjunction all its attributes and all its values; of words in a row no
-# attribute, (), and the words.
+# A feature is an attribute and a value; a conjunction is a tuple of each; an n-gram has the empty
+# tuple as its attribute and the words as its value.
 Attribute = str | tuple[str, ...] | None
 Value = str | tuple[str | None, ...] | None
 Feature = tuple[Attribute, Value]
@@ -22,15 +22,14 @@ Feature = tuple[Attribute, Value]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Features, numbered in the order in which they were first seen.
+    """Immutable numbering of features, in the order in which they were first seen.
 
-    Attribute and value are kept apart, so `a` + `x: y` and `a: x` + `y` never meet.
-    A vocabulary does not change: `extended` and `subset` give new ones.
+    Attributes and values are kept apart, so `a` + `x: y` and `a: x` + `y` never collide.
 
     Attributes
     ----------
     index
-        attribute -> value -> number of the feature; the value None is the missing category.
+        Attribute -> value -> number of the feature; the value None is the missing category.
     size
         Number of features.
     """
@@ -39,20 +38,23 @@ class Vocabulary:
     size: int = 0
 
     def locate(self, column: Column) -> NDArray[np.int64]:
-        """Feature of each of a column's values, then `size` for "no value"; unseen: `size`."""
+        """Return the feature of each value of a column, then `size` for "no value".
+
+        The feature of an unknown value is `size`, too.
+        """
         if column.values is None:
             features = np.arange(column.n_values + 1)
             features[-1] = self.size
             return features
         known = self.index.get(column.attribute, {})
         size = self.size
-        found = map(known.get, column.values, repeat(size))
-        return np.fromiter(chain(found, [size]), np.int64, column.n_values + 1)
+        features_or_size = map(known.get, column.values, repeat(size))
+        return np.fromiter(chain(features_or_size, [size]), np.int64, column.n_values + 1)
 
     def extended(
         self, columns: Iterable[Column], used: Iterable[NDArray[Any]]
     ) -> tuple[Vocabulary, list[NDArray[np.int64]]]:
-        """Vocabulary with the `used` codes of each column in it, and a feature for each code."""
+        """Return the vocabulary extended by the `used` codes, and the feature of each code."""
         index = dict(self.index)
         size = self.size
         features = []
@@ -61,7 +63,7 @@ class Vocabulary:
                 size = max(size, column.n_values)
                 features.append(np.arange(column.n_values))
                 continue
-            known = dict(index.get(column.attribute, {}))  # a copy: self stays as it is
+            known = dict(index.get(column.attribute, {}))  # a copy, as self does not change
             values = [column.values[k] for k in codes.tolist()]
             new = [value for value in values if value not in known] if known else values
             all_new = len(new) == len(values)
@@ -78,7 +80,7 @@ class Vocabulary:
         return Vocabulary(index, size), features
 
     def subset(self, keep: NDArray[np.bool_]) -> Vocabulary:
-        """Vocabulary of the features to keep, renumbered without gaps."""
+        """Return the vocabulary of the features to keep, renumbered without gaps."""
         if not self.index:
             return self  # the columns of a sparse matrix keep their places
         number = np.cumsum(keep) - 1
@@ -90,7 +92,7 @@ class Vocabulary:
         return Vocabulary(index, int(np.count_nonzero(keep)))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"index": self.index, "size": self.size}  # what follows from them is not kept
+        return {"index": self.index, "size": self.size}  # without the cached features
 
     @cached_property
     def features(self) -> list[Feature]:
@@ -105,18 +107,18 @@ class Vocabulary:
 
 
 def feature_name(attribute: Attribute, value: Value) -> str:
-    """A feature in words: `legs=4`, `legs is missing`, `legs=4 and hair=1`, or the bare word."""
+    """Return the name of a feature: `legs=4`, `legs is missing`, `legs=4 and hair=1`, a word."""
     if isinstance(value, tuple):
         if isinstance(attribute, tuple) and attribute:
             return " and ".join(map(feature_name, attribute, value))
-        return " ".join(feature_name(None, own) for own in value)
+        return " ".join(feature_name(None, word) for word in value)
     if attribute is None:
         return "(missing)" if value is None else value
     return f"{attribute} is missing" if value is None else f"{attribute}={value}"
 
 
 def parts_of(features: Iterable[Feature]) -> list[tuple[str | None, str | None]]:
-    """The single (attribute, value) pairs that a tuple of features is made of."""
+    """Return the single (attribute, value) pairs of a tuple of features."""
     parts: list[tuple[str | None, str | None]] = []
     for attribute, value in features:
         values = value if isinstance(value, tuple) else (value,)
@@ -127,7 +129,5 @@ def parts_of(features: Iterable[Feature]) -> list[tuple[str | None, str | None]]
 
 
 def tuple_name(features: Sequence[Feature]) -> str:
-    """A feature of several dimensions in words: `legs=4 & hair=1`."""
-    if len(features) == 1:
-        return feature_name(*features[0])
+    """Return the name of a feature of several dimensions: `legs=4 & hair=1`."""
     return " & ".join(feature_name(attribute, value) for attribute, value in features)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stc._core.observations import Column, Observations
-from stc._core.scales import Knots, Ranks, Scale, number_of
+from stc._core.scales import Knots, Ranks, Scale, numbers_of
 from stc._input.values import canonical
 from stc.exceptions import DataError, MissingColumnError, ParameterError
 
@@ -98,7 +98,7 @@ def _knots(column: Column, knots: Any) -> Knots:
             "continuous: give a number of knots, 2 or more, or the knots", column=name
         )
     _, codes, _ = column.entries()
-    values = np.array([number_of(value, f"column {name!r}") for value in column.values or ()])
+    values = numbers_of(column)
     numbers = values[codes] if len(codes) else values[:0]
     numbers = numbers[np.isfinite(numbers)]
     if not len(numbers):

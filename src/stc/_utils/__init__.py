@@ -1,1 +1,1 @@
-"""Helpers that know nothing of models: atomic files, threads, optional imports, progress."""
+"""Helpers that do not depend on models: atomic files, threads, optional imports, progress."""

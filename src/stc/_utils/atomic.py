@@ -1,4 +1,4 @@
-"""A file that is there as a whole or not at all: written beside its place, then renamed."""
+"""Atomic writing of files: to a temporary file in the same folder, which is then renamed."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# What a process that was killed has left behind is taken away when it is older than this (seconds).
+from stc.exceptions import SourceFileError
+
+# Temporary files of killed processes are deleted when they are older than this (seconds).
 _OLD = 3600.0
-# Letters of a name that are in the one beside it, which may not be longer than a system allows.
+# Characters of a name that its temporary file repeats, as systems limit the length of names.
 _LONGEST = 100
 
 
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
-    """A place beside a file to write to; at the end it takes the place of the file.
+    """Yield the path of a temporary file, which replaces the file at the end.
 
-    If anything goes wrong, the file stays as it was, and nothing is left beside it. A link stays a
-    link, and the file behind it keeps its mode and its owner.
+    In the case of an error the file stays as it was, and the temporary file is deleted. A symbolic
+    link stays one, and the file that it points to keeps its mode and its owner.
     """
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{str(path)!r}: there is no folder {str(path.parent)!r}")
+        raise SourceFileError(f"there is no folder {str(path.parent)!r}", path=str(path))
     path = Path(os.path.realpath(path))
-    _tidy(path)
-    # Others may write to the same place at the same time: threads, or processes of other machines.
+    _delete_old(path)
+    # Other threads, and processes of other machines, may write the same file at the same time.
     part = path.with_name(f".{path.name[:_LONGEST]}.{uuid.uuid4().hex}.part")
     try:
         yield part
-        _like(part, path)
+        _copy_permissions(path, part)
         with part.open("rb+") as written:
             os.fsync(written.fileno())
         os.replace(part, path)
@@ -41,8 +43,8 @@ def beside(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def _like(part: Path, path: Path) -> None:
-    """Give a file the mode and the owner of the one whose place it takes."""
+def _copy_permissions(path: Path, part: Path) -> None:
+    """Give the temporary file the mode and the owner of the file, if there is one."""
     with suppress(OSError):
         before = path.stat()
         os.chmod(part, stat.S_IMODE(before.st_mode))
@@ -50,7 +52,7 @@ def _like(part: Path, path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make sure that the new name is on the disk, where a system can."""
+    """Write the new name to the disk, on systems that can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -59,8 +61,9 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _tidy(path: Path) -> None:
-    for left in path.parent.glob(f".{glob.escape(path.name[:_LONGEST])}.*.part"):
+def _delete_old(path: Path) -> None:
+    """Delete the temporary files of the file that killed processes have left."""
+    for part in path.parent.glob(f".{glob.escape(path.name[:_LONGEST])}.*.part"):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _OLD:
-                left.unlink()
+            if time.time() - part.stat().st_mtime > _OLD:
+                part.unlink()

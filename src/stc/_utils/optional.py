@@ -1,4 +1,4 @@
-"""Packages that only some need: imported when they are used, with a hint where they are absent."""
+"""Optional packages, imported when they are first used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from typing import Any
 
 
 def optional(name: str, extra: str, purpose: str) -> Any:
-    """Import a package, or say how to get it."""
+    """Return an imported package, or raise an error that says how to install it.
+
+    Parameters
+    ----------
+    name
+        The module to import.
+    extra
+        The extra of this package that installs it.
+    purpose
+        What needs it, for the message.
+    """
     try:
         return import_module(name)
     except ImportError:

@@ -12,19 +12,20 @@ Result = TypeVar("Result")
 
 
 def cores() -> int:
-    """Number of cores this process may use."""
+    """Return the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not every platform can tell
+    except AttributeError:  # not available on every platform
         return os.cpu_count() or 1
 
 
 def threaded(
     function: Callable[[Task], Result], tasks: Iterable[Task], *, worthwhile: bool = True
 ) -> list[Result]:
-    """Map `function` over `tasks`, in threads where that is `worthwhile`; order is kept.
+    """Return the results of `function` for `tasks`, in their order.
 
-    Tasks that are made one by one are made here, while threads work on those before.
+    Threads are used if that is `worthwhile`. Tasks of an iterator are made in this thread, while
+    the others work on earlier tasks.
     """
     if isinstance(tasks, Sequence) and len(tasks) < 2:
         worthwhile = False
@@ -35,11 +36,11 @@ def threaded(
 
 
 def ahead(items: Iterable[Result]) -> Iterator[Result]:
-    """The same items, each made in a thread while the one before is worked on."""
-    making = iter(items)
-    over = object()
+    """Yield the same items; a thread makes the next item while the caller uses the current one."""
+    iterator = iter(items)
+    end = object()
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, making, over)
-        while (item := coming.result()) is not over:
-            coming = pool.submit(next, making, over)
+        future = pool.submit(next, iterator, end)
+        while (item := future.result()) is not end:
+            future = pool.submit(next, iterator, end)
             yield cast(Result, item)

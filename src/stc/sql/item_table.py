@@ -102,7 +102,7 @@ def _memberships(weights: ModelWeights, model: Model) -> Iterator[tuple[str, int
         if not isinstance(scale, Ranks) or value is None:
             yield name, number, 1.0
             continue
-        shares = scale.weights(scale.order, f"column {attribute!r}")
+        shares = scale.weights(scale.order)
         rank = scale.order.index(str(value))
         for other, share in zip(scale.order, shares[:, rank].tolist(), strict=True):
             if share:
