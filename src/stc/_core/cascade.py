@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ def read_policy(sets: Sequence[Sequence[str]], dimensions: Dimensions, where: st
     """
     policy: list[Subset] = []
     for names in sets:
-        if isinstance(names, str):
+        if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError(
                 f"{where} holds {names!r}, which is not a list of dimensions",
                 hint=f"give a list of lists, [[{names!r}], []]",

@@ -197,9 +197,9 @@ class Dimensions:
 
 def _group(group: Any, schema: Schema) -> tuple[str, ...]:
     """Return the attributes of a group; columns without names may be given by position."""
-    members: list[Any] = [group] if isinstance(group, (str, int, np.integer)) else list(group)
+    single = isinstance(group, str) or not isinstance(group, Iterable)
     names: list[str] = []
-    for member in members:
+    for member in [group] if single else group:
         by_place = isinstance(member, (int, np.integer)) and not schema.named
         if not by_place and not isinstance(member, str):
             raise ParameterTypeError(
