@@ -296,8 +296,8 @@ def test_unlearning_a_stranger_is_refused(data: Data) -> None:
     before = snapshot(model, data.records)
     last = len(data) - 1
     strangers = [*data.records[:-1], {**data.records[-1], "colour": "never learnt"}]
-    with pytest.raises(
-        ValueError, match=rf"^cannot unlearn: item {last} has colour=never learnt, never learnt$"
-    ):
+    message = r"cannot unlearn colour=never learnt, which was never learnt$"
+    with pytest.raises(NeverLearntError, match=message) as caught:
         model.unlearn(strangers, data.y, sample_weight=data.weights)
+    assert caught.value.item == last
     assert snapshot(model, data.records) == before

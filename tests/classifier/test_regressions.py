@@ -132,7 +132,7 @@ def test_strange_containers_are_named(X: Any, words: str) -> None:
 
 def test_messages_show_labels_as_python_does() -> None:
     model = SparseTensorClassifier().fit([["a"], ["b"]], np.array(Y))
-    with pytest.raises(ValueError, match="class 'z', never learnt"):
+    with pytest.raises(ValueError, match="class 'z', which was never learnt"):
         model.unlearn([["a"]], np.array(["z"]))
 
 

@@ -140,7 +140,7 @@ def test_theta_by_hand() -> None:
 def test_theta_needs_one_number_a_cell() -> None:
     model = SparseTensorClassifier(**KNOWN).fit(X, Y)
     before = snapshot(model, X)
-    with pytest.raises(ValueError, match=r"column 'n': theta needs one number a cell"):
+    with pytest.raises(ValueError, match=r"column 'n': theta needs one number per cell"):
         model.predict([{"n": [1, 2]}], [{"n": 0.5}])
     assert snapshot(model, X) == before
 
@@ -202,6 +202,6 @@ def test_models_of_other_scales_are_not_merged(options: dict[str, Any]) -> None:
     other = SparseTensorClassifier(**options).fit(X, Y)
     before = snapshot(model, X), snapshot(other, X)
     for one, two in ((model, other), (other, model)):
-        with pytest.raises(ValueError, match=r"another scale for '[ns]'.*same knots.*same order"):
+        with pytest.raises(ValueError, match=r"^column '[ns]'.*another scale.*knots.*same order"):
             one + two
     assert (snapshot(model, X), snapshot(other, X)) == before

@@ -242,7 +242,7 @@ NONE: dict[str, tuple[dict[str, Any], Any, str]] = {
     "groups": (
         {"interactions": 2, "dimensions": [["a"], ["b"]]},
         PAIRS[:2],
-        "interactions=2 .*single dimension: leave dimensions=None",
+        "interactions=2 .*single dimension; leave dimensions=None",
     ),
     "records": ({"ngrams": 2}, PAIRS[:2], "ngrams=2 is for documents"),
     "words of counts": ({"ngrams": 2}, sparse.csr_array(np.eye(2)), "ngrams=2 .*counts"),

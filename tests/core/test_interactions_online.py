@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stc import SparseTensorClassifier
+from stc import NeverLearntError, SparseTensorClassifier
 from support.interaction_cases import (
     FEW,
     FEWER,
@@ -80,8 +80,10 @@ def test_merging_commutes(data: Data, order: int) -> None:
 def test_what_was_never_learnt_together_is_not_unlearnt() -> None:
     model = SparseTensorClassifier(interactions=2).fit(PAIRS, PAIRED)
     before = snapshot(model, PAIRS)
-    with pytest.raises(ValueError, match="item 0 has a=t and b=w, never learnt"):
+    message = "cannot unlearn a=t and b=w, which was never learnt"
+    with pytest.raises(NeverLearntError, match=message) as caught:
         model.unlearn([{"a": "t", "b": "w"}], ["q"])
+    assert caught.value.item == 0
     with pytest.raises(ValueError, match="a=u and b=v and class 'q' were never learnt together"):
         model.unlearn([{"a": "u", "b": "v"}], ["q"])
     assert snapshot(model, PAIRS) == before

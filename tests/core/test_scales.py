@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stc import SparseTensorClassifier
+from stc.exceptions import DataError
 from support.oracle import Bag, Hyper, learn
 from support.scale_cases import (
     FEWER,
@@ -215,3 +216,17 @@ def test_an_order_of_numbers() -> None:
     expected = SparseTensorClassifier(ordinal={"stars": ["1", "2", "3"]})
     assert model.corpus_.equals(expected.fit(X, list("abcc")).corpus_)
     assert model.get_feature_names_out().tolist() == ["stars=1", "stars=2", "stars=3"]
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_the_first_item_that_is_not_a_number_is_named() -> None:
+    X = [{"x": 1}, {"x": None}, {"x": "many"}, {"x": "few"}, {"x": "few"}]
+    with pytest.raises(DataError, match="'many' is not a number; take the column out") as caught:
+        SparseTensorClassifier(continuous=["x"]).fit(X, [*"pqpqp"])
+    assert (caught.value.column, caught.value.item) == ("x", 2)
+    model = SparseTensorClassifier(continuous={"x": [0, 1]}).fit([{"x": 1}, {"x": 0}], [*"pq"])
+    with pytest.raises(DataError, match="'few' is not a number") as caught:
+        model.predict([{"x": 2}, {"x": [1, "few"]}, {"x": "many"}])
+    assert (caught.value.column, caught.value.item) == ("x", 1)

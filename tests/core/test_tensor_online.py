@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from stc import SparseTensorClassifier
+from stc import NeverLearntError, SparseTensorClassifier
+from stc.exceptions import ParameterError
 from support.oracle import Hyper
 from support.strategies import Data, Record
 from support.tensor_cases import (
@@ -135,7 +136,7 @@ def test_models_that_do_not_fit_are_not_merged(
     b = build(dimensions=theirs, policy=other).fit(TABLE_RECORDS[3:], TABLE_Y[3:])
     before = snapshot(a, ASKED_RECORDS), snapshot(b, ASKED_RECORDS)
     for attempt in (lambda: a.merge(b), lambda: a + b):
-        with pytest.raises(ValueError, match=r"^the other model('s policy does not| has the dim)"):
+        with pytest.raises(ParameterError, match=r"^the (policy of the other|models cannot)"):
             attempt()
     assert (snapshot(a, ASKED_RECORDS), snapshot(b, ASKED_RECORDS)) == before
 
@@ -154,23 +155,27 @@ def test_the_other_model_may_have_more_sets() -> None:
 
 STRANGERS = [
     # Every value was learnt, the tuple never.
-    ({"a": "u", "b": "x", "c": "3"}, "A", "item 1 has a combination of values, never learnt"),
-    ({"a": "u", "b": "no", "c": "1"}, "A", "item 1 has a value of 'b', never learnt"),
+    ({"a": "u", "b": "x", "c": "3"}, "A", "a combination of values", 1),
+    ({"a": "u", "b": "no", "c": "1"}, "A", "a value of 'b'", 1),
     # The tuple was learnt of B.
-    ({"a": "v", "b": "x", "c": "2"}, "A", "and class 'A' were never learnt together"),
-    ({"a": "u", "b": "x"}, "A", "a=u & b=x and class 'A' were not learnt that often"),
-    ({"a": "u", "b": "x", "c": "1"}, "Z", "item 1 has class 'Z', never learnt"),
+    ({"a": "v", "b": "x", "c": "2"}, "A", "and class 'A' were never learnt together", None),
+    ({"a": "u", "b": "x"}, "A", "a=u & b=x and class 'A' were not learnt that often", None),
+    ({"a": "u", "b": "x", "c": "1"}, "Z", "class 'Z'", 1),
 ]
-STRANGE = [f"stranger{n}-{label}" for n, (_, label, _) in enumerate(STRANGERS)]
+STRANGE = [f"stranger{n}-{label}" for n, (_, label, *_) in enumerate(STRANGERS)]
 
 
-@pytest.mark.parametrize(("stranger", "label", "told"), STRANGERS, ids=STRANGE)
-def test_unlearning_what_was_never_learnt(stranger: Record, label: str, told: str) -> None:
+@pytest.mark.parametrize(("stranger", "label", "what", "item"), STRANGERS, ids=STRANGE)
+def test_unlearning_what_was_never_learnt(
+    stranger: Record, label: str, what: str, item: int | None
+) -> None:
     policy = [["a", "b", "c"], ["a", "b"], ["c"]]
     model = build(dimensions="each", policy=policy).fit(TABLE_RECORDS, TABLE_Y)
     before = snapshot(model, ASKED_RECORDS)
-    with pytest.raises(ValueError, match=f"^cannot unlearn: .*{told}$"):
+    pattern = f"^cannot unlearn: .*{what}$" if item is None else f"{what}, which was never learnt$"
+    with pytest.raises(NeverLearntError, match=pattern) as caught:
         model.unlearn([TABLE_RECORDS[0], stranger], ["A", label])
+    assert caught.value.item == item
     assert snapshot(model, ASKED_RECORDS) == before
 
 

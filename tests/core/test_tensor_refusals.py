@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
+from stc.exceptions import ParameterError, ParameterTypeError
 from support.tensor_cases import (
     ASKED_RECORDS,
     CONTAINERS,
@@ -47,7 +48,7 @@ def test_bad_dimensions(bad: Any, said: list[str], frame: bool) -> None:
 
 def test_two_dimensions_of_one_name() -> None:
     X = [{"a": 1, "b": 2, "a+b": 3}]
-    with pytest.raises(ValueError, match=r"two dimensions are named 'a\+b'"):
+    with pytest.raises(ValueError, match=r"two dimensions have the name 'a\+b'"):
         build(dimensions=[["a", "b"], "a+b"]).fit(X, ["A"])
     spelt = {"p": ["a", "b"], "q": "a+b"}
     assert build(dimensions=spelt).fit(X, ["A"]).policy_ == [["p", "q"], []]
@@ -55,14 +56,15 @@ def test_two_dimensions_of_one_name() -> None:
 
 @pytest.mark.parametrize("bad", [[[0, 9]], [[0], [9]], [[0, "x9"]], [[-1], [0]]])
 def test_positions_that_are_not_there(bad: Any) -> None:
-    with pytest.raises(ValueError, match=r"names (column (9|-1);|the attribute 'x9', which)"):
+    with pytest.raises(ValueError, match=r"names column (9|-1);|no column 'x9'"):
         build(dimensions=bad).fit(CONTAINERS["array"](TABLE), TABLE_Y)
 
 
 @pytest.mark.parametrize("bad", [[[0], ["x0"]], [[1, 1], [0]]])
 def test_one_position_twice(bad: Any) -> None:
-    with pytest.raises(ValueError, match=r"attribute 'x[01]' is in the dimensions twice"):
+    with pytest.raises(ParameterError, match="named twice in dimensions") as caught:
         build(dimensions=bad).fit(CONTAINERS["array"](TABLE), TABLE_Y)
+    assert caught.value.column == f"x{bad[0][0]}"
 
 
 @pytest.mark.parametrize("spelt", ["each", [[0], [1]], {"p": ["x0"]}], ids=str)
@@ -116,3 +118,15 @@ def test_an_item_half_wrong_leaves_all_sets_as_they_were() -> None:
     with pytest.raises(ValueError, match=r"'c', item 1"):
         model.partial_fit([TABLE_RECORDS[0], {"a": "u", "b": "x", "c": {"1": -1}}], ["A", "B"])
     assert snapshot(model, ASKED_RECORDS) == before
+
+
+@pytest.mark.parametrize("bad", [[1.5], [None], {"p": None}, {"p": [["a"]]}], ids=str)
+def test_dimensions_of_other_types(bad: Any) -> None:
+    with pytest.raises(ParameterTypeError, match="attributes are given by their names"):
+        build(dimensions=bad).fit(TABLE_RECORDS, TABLE_Y)
+
+
+@pytest.mark.parametrize("bad", [[1], [None], ["a"]], ids=str)
+def test_policies_of_other_types(bad: Any) -> None:
+    with pytest.raises(ParameterError, match=r"is not a list of dimensions; give a list of lists"):
+        build(dimensions="each", policy=bad).fit(TABLE_RECORDS, TABLE_Y)

@@ -167,7 +167,7 @@ def test_a_bar_where_one_is_asked_for(capfd: pytest.CaptureFixture) -> None:
 @pytest.mark.parametrize("progress", [None, False, True])
 def test_a_bar_on_a_terminal(progress: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the search nor the last fit shows one where it was declined."""
-    monkeypatch.setattr("stc._utils.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("stc._utils.progress._DELAY", 0.0)
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     fit_with_phases(progress)

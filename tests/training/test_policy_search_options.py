@@ -138,7 +138,7 @@ def test_names_that_are_no_dimensions(options: dict[str, Any], word: str) -> Non
 
 def test_an_unknown_name_brings_the_known_ones() -> None:
     with pytest.raises(
-        ValueError, match="priorities names the dimension 'tail', which there is not"
+        ValueError, match="priorities names the dimension 'tail', which does not exist"
     ) as caught:
         learnt(AB.rename({"a": "legs", "b": "hair"}), Y, PolicyAgent(priorities=["tail"]))
     assert "legs" in str(caught.value)

@@ -185,21 +185,5 @@ class BatchReader:
         if not (schema.closed and observed.closed) or schema.kind == "documents":
             return observed
         if not self.by_name:
-            _check_columns(schema, Schema.of(observed))
+            schema.check_columns(Schema.of(observed))
         return observed if schema.named == observed.named else observed.renamed(schema.names)
-
-
-def _check_columns(known: Schema, schema: Schema) -> None:
-    """INTERIM: Schema.check_columns is being written."""
-    import polars as pl
-    from sklearn.base import BaseEstimator
-    from sklearn.utils.validation import validate_data
-
-    columns: Any = np.broadcast_to(0, (1, schema.width))
-    if schema.named:
-        columns = pl.DataFrame(schema=dict.fromkeys(schema.names, pl.Null))
-    fitted = type("SparseTensorClassifier", (BaseEstimator,), {})()
-    fitted.n_features_in_ = max(known.width, 1)
-    if known.named:
-        fitted.feature_names_in_ = np.array(known.names, dtype=object)
-    validate_data(fitted, columns, reset=False, skip_check_array=True)
