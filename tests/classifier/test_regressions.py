@@ -19,6 +19,7 @@ from sklearn.base import clone
 import stc
 from stc import SparseTensorClassifier
 from stc.cli import main
+from stc.exceptions import DataError
 
 Y = ["p", "q"]
 
@@ -83,16 +84,18 @@ def test_a_model_of_a_frame_learns_from_records(missing: str) -> None:
     whole = frame.vstack(pl.DataFrame({"a": [None], "b": ["w"]}, schema=frame.schema))
     expected = SparseTensorClassifier(missing=missing).fit(whole, [*Y, "r"])
     assert model.corpus_.equals(expected.corpus_)
-    with pytest.raises(ValueError, match="only X has 'c'"):
+    with pytest.raises(DataError, match="only X has this attribute") as caught:
         model.partial_fit([{"c": 1}], ["p"])
+    assert caught.value.column == "c"
     model.unlearn([{"b": "w"}], ["r"])
     assert model.corpus_.equals(SparseTensorClassifier(missing=missing).fit(frame, Y).corpus_)
 
 
 def test_absent_columns_cannot_be_a_category() -> None:
     model = SparseTensorClassifier(missing="category").fit([{"a": 1, "b": 2}], ["p"])
-    with pytest.raises(ValueError, match="no column 'b'"):
+    with pytest.raises(DataError, match=r"X has no such column.*filled with") as caught:
         model.predict(pl.DataFrame({"a": [1]}))
+    assert caught.value.column == "b"
 
 
 def test_missing_values_cannot_change_their_meaning_midway() -> None:
