@@ -76,7 +76,7 @@ class LocalExplanation(TableMixin):
         explained: NDArray[Any] | None = None,
         items: NDArray[Any] | None = None,
     ) -> None:
-        self._answers = answers
+        self.answers = answers
         self._chosen = explained
         self.items = np.arange(answers.raw.n_items) if items is None else items
 
@@ -84,16 +84,9 @@ class LocalExplanation(TableMixin):
         return len(self.items)
 
     @property
-    def answers(self) -> Answers:
-        """The scores, probabilities and contributions behind the explanation."""
-        return self._answers
-
-    @property
     def explained(self) -> NDArray[Any]:
         """Column in `proba` of the class explained of each item."""
         return self.answers.best if self._chosen is None else self._chosen
-
-    _classes = explained
 
     @cached_property
     def labels(self) -> NDArray[Any]:

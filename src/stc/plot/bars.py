@@ -84,7 +84,7 @@ def draw_panels(
     min_lines: int = 4,
     empty: str = "",
 ) -> None:
-    """Draw each panel into axes of its own.
+    """Draw each panel into separate axes.
 
     Parameters
     ----------

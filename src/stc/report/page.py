@@ -20,8 +20,8 @@ from stc.classifier import SparseTensorClassifier
 from stc.exceptions import ParameterError
 from stc.explain import Answers, text_of
 from stc.report.card import class_list, model_card
-from stc.report.figures import evaluation
 from stc.report.items import ItemData
+from stc.report.metrics import evaluation
 from stc.report.names import Names, clipped
 from stc.report.truth import Truth, truth_of
 

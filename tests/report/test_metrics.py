@@ -20,7 +20,7 @@ def cells_of(page: str, table: str) -> list[list[str]]:
     return [[re.sub("<.*?>", "", cell) for cell in row] for row in cells]
 
 
-def test_figures_are_scikit_learns(zoo, zoo_page):
+def test_metrics_are_scikit_learns(zoo, zoo_page):
     model, X, y = zoo
     predicted = model.predict(X)
     assert f"{np.mean(predicted == y.to_numpy()) * 100:.1f} %</strong>" in zoo_page.html

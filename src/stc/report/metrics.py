@@ -43,7 +43,7 @@ def _accuracy(truth: Truth) -> float:
     return float(accuracy_score(truth.true.argmax(axis=1), truth.predicted.argmax(axis=1)))
 
 
-def _figures(truth: Truth, average: str | None) -> Any:
+def _scores(truth: Truth, average: str | None) -> Any:
     if truth.multilabel:
         return precision_recall_fscore_support(
             truth.true, truth.predicted, average=average, zero_division=0
@@ -57,15 +57,15 @@ def _figures(truth: Truth, average: str | None) -> Any:
 def _averages(truth: Truth) -> list[dict[str, Any]]:
     rows = []
     for average in ("micro", "macro") if truth.multilabel else ("macro", "weighted"):
-        precision, recall, f1, _ = _figures(truth, average)
-        figures = {"precision": float(precision), "recall": float(recall), "f1": float(f1)}
-        rows.append({"name": average, **figures})
+        precision, recall, f1, _ = _scores(truth, average)
+        scores = {"precision": float(precision), "recall": float(recall), "f1": float(f1)}
+        rows.append({"name": average, **scores})
     return rows
 
 
 def _of_classes(truth: Truth) -> dict[str, Any]:
     """Return a row per true or predicted class, most items first."""
-    precision, recall, f1, support = _figures(truth, None)
+    precision, recall, f1, support = _scores(truth, None)
     used = np.asarray((truth.true | truth.predicted).any(axis=0))
     order = [k for k in np.argsort(-support, kind="stable").tolist() if used[k]]
     rows = [
