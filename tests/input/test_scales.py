@@ -267,8 +267,11 @@ BAD_SCALES: dict[str, tuple[dict[str, Any], str]] = {
         {"ordinal": {"age": ["a"]}},
         "no column 'age', which ordinal names; .*'n', 's'",
     ),
-    "words": ({"continuous": ["c"]}, "column 'c': 'u' is not a number; take the column out"),
-    "words with knots": ({"continuous": {"c": [0, 1]}}, "column 'c': 'u' is not a number"),
+    "words": (
+        {"continuous": ["c"]},
+        "column 'c', item 0: 'u' is not a number; take the column out",
+    ),
+    "words with knots": ({"continuous": {"c": [0, 1]}}, "column 'c', item 0: 'u' is not a number"),
     "one knot": (
         {"continuous": {"n": 1}},
         "column 'n': continuous: give a number of knots, 2 or more",
@@ -367,7 +370,7 @@ def test_what_is_no_number_is_refused(value: Any, method: str) -> None:
     model = SparseTensorClassifier(**KNOWN).fit(X, Y)
     before = snapshot(model, X)
     labels = [["p"]] if method in ("partial_fit", "unlearn") else []
-    words = rf"column 'n': '{value}' is not a number; take the column out of continuous"
+    words = rf"column 'n', item 0: '{value}' is not a number; take the column out of continuous"
     with pytest.raises(ValueError, match=words):
         getattr(model, method)([{"n": value}], *labels)
     assert snapshot(model, X) == before
