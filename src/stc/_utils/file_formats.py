@@ -140,14 +140,14 @@ def find_format(path: str | os.PathLike[str], *, compressed: bool = True) -> Fil
 
 def format_of(path: str | os.PathLike[str], *, compressed: bool = True) -> FileFormat:
     """Return the format that the suffix of a path names; raise an error if it names none."""
-    found = find_format(path, compressed=compressed)
-    if found is None:
+    file_format = find_format(path, compressed=compressed)
+    if file_format is None:
         raise ParameterError(
             f"expected a file that ends with {', '.join(suffixes())}",
             path=os.fspath(path),
             hint=f"name its files, as in '{path}/*.csv'" if os.path.isdir(path) else None,
         )
-    return found
+    return file_format
 
 
 def is_compressed(path: str) -> bool:

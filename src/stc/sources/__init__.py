@@ -131,16 +131,17 @@ def source(
     if columns is not None and (text is not None or not columns):
         raise ParameterError("columns must name at least one column and excludes text")
     if isinstance(data, SelectedSource):
-        found: Source | None = data.source
+        data_source: Source | None = data.source
     else:
-        found = _source(data, table, on, separator)
-    if found is None:
+        data_source = _source(data, table, on, separator)
+    if data_source is None:
         raise DataTypeError(
             f"{type(data).__name__} is not a source",
             hint="use a path, a LazyFrame, a DuckDB relation, a Dask or Spark DataFrame, or an "
             "engine with a table",
         )
-    return SelectedSource(found, None if columns is None else _tuple(columns), _tuple(ignore), text)
+    selected = None if columns is None else _tuple(columns)
+    return SelectedSource(data_source, selected, _tuple(ignore), text)
 
 
 def _tuple(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -157,8 +158,8 @@ def source_of(X: Any) -> SelectedSource | None:
         return X
     if isinstance(X, pl.LazyFrame) or (isinstance(X, str) and not _is_path(X)):
         return None
-    found = _source(X)
-    return None if found is None else SelectedSource(found)
+    data_source = _source(X)
+    return None if data_source is None else SelectedSource(data_source)
 
 
 def _is_path(text: str) -> bool:

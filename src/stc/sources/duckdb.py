@@ -42,9 +42,7 @@ class DuckDBSource:
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """Return the first rows."""
         with _errors():
-            head = pl.from_arrow(self._selected(columns).limit(rows).to_arrow_table())
-        assert isinstance(head, pl.DataFrame)
-        return head
+            return pl.DataFrame(self._selected(columns).limit(rows).to_arrow_table())
 
     def kinds(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
@@ -56,9 +54,7 @@ class DuckDBSource:
             done = 0
             for batch in self._selected(columns).to_arrow_reader(BATCH_ROWS):
                 if batch.num_rows:
-                    frame = pl.from_arrow(batch)
-                    assert isinstance(frame, pl.DataFrame)
-                    yield frame
+                    yield pl.DataFrame(batch)
                 done += batch.num_rows
                 progress.flow(done, "rows")
 

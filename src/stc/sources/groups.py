@@ -80,12 +80,12 @@ def _incomplete_columns(relation: Any, plan: GroupPlan) -> set[str] | None:
     asked = [_function("count"), *(_function("count", _column(name)) for name in names)]
     if plan.weight is not None:
         asked += [_function(bound, _column(plan.weight)) for bound in ("min", "max")]
-    ((rows, *found),) = relation.aggregate(asked).fetchall()
-    incomplete = {name for name, count in zip(names, found, strict=False) if count < rows}
+    ((rows, *results),) = relation.aggregate(asked).fetchall()
+    incomplete = {name for name, count in zip(names, results, strict=False) if count < rows}
     if incomplete & required:
         return None
     # NaN is greater than any number.
-    if plan.weight is not None and rows and not 0 <= found[-2] <= found[-1] < math.inf:
+    if plan.weight is not None and rows and not 0 <= results[-2] <= results[-1] < math.inf:
         return None
     return incomplete
 
@@ -109,24 +109,25 @@ def _grouped(table: Any, keys: Sequence[str], mass: Any) -> pl.DataFrame:
     aggregates = [_function("count").alias(COUNT), mass.alias(MASS)]
     # The keys are grouped by as text, in which names are quoted.
     grouped = ", ".join('"' + key.replace('"', '""') + '"' for key in keys)
-    found = table.aggregate([*map(_column, keys), *aggregates], grouped).to_arrow_table()
-    frame = pl.from_arrow(found)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+    return pl.DataFrame(
+        table.aggregate([*map(_column, keys), *aggregates], grouped).to_arrow_table()
+    )
+
+
+def _duckdb() -> Any:
+    return optional("duckdb", "duckdb", "a DuckDB relation")
 
 
 def _column(name: str) -> Any:
-    return optional("duckdb", "duckdb", "a DuckDB relation").ColumnExpression(name)
+    return _duckdb().ColumnExpression(name)
 
 
 def _constant(value: float) -> Any:
-    duckdb = optional("duckdb", "duckdb", "a DuckDB relation")
-    return duckdb.ConstantExpression(value).cast("DOUBLE")
+    return _duckdb().ConstantExpression(value).cast("DOUBLE")
 
 
 def _function(name: str, *arguments: Any) -> Any:
-    duckdb = optional("duckdb", "duckdb", "a DuckDB relation")
-    return duckdb.FunctionExpression(name, *arguments)
+    return _duckdb().FunctionExpression(name, *arguments)
 
 
 # Former names, until all packages use the new ones.

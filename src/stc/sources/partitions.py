@@ -60,13 +60,13 @@ def _errors(path: str) -> Iterator[None]:
 def parquet_paths(paths: Paths) -> list[str]:
     """Return the absolute paths of the files that a path, a glob or a list of paths names."""
     if isinstance(paths, str | os.PathLike):
-        found = matching_files(paths)
+        files = matching_files(paths)
     else:
-        found = [os.fspath(path) for path in paths]
-    for path in found:
+        files = [os.fspath(path) for path in paths]
+    for path in files:
         if not path.lower().endswith(".parquet"):
             raise ParameterError("a cluster reads only files that end with .parquet", path=path)
-    return [absolute(path) for path in found]
+    return [absolute(path) for path in files]
 
 
 def partitions_of(paths: Paths, extra: str) -> list[Partition]:
@@ -77,14 +77,14 @@ def partitions_of(paths: Paths, extra: str) -> list[Partition]:
         with _errors(path):
             metadata = parquet.read_metadata(path)
         sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
-        found: list[Partition] = []
+        runs: list[Partition] = []
         for rows in sizes or [0]:  # a file without rows has predictions without rows
-            if found and found[-1].rows + rows <= BATCH_ROWS:
-                found[-1] = found[-1]._replace(rows=found[-1].rows + rows)
+            if runs and runs[-1].rows + rows <= BATCH_ROWS:
+                runs[-1] = runs[-1]._replace(rows=runs[-1].rows + rows)
             else:
-                offset = found[-1].offset + found[-1].rows if found else 0
-                found.append(Partition(path, offset, rows))
-        return found
+                offset = runs[-1].offset + runs[-1].rows if runs else 0
+                runs.append(Partition(path, offset, rows))
+        return runs
 
     return list(chain.from_iterable(threaded(partitions, parquet_paths(paths))))
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from stc._core.model import Model
+from stc._utils.optional import optional
 from stc.exceptions import MissingColumnError
 from stc.sources.groups import GroupedCounts, GroupPlan
 
@@ -98,6 +99,19 @@ def schema_of(sample: pl.DataFrame) -> pl.Schema:
     return pl.Schema(
         {name: pl.String() if dtype == pl.Null else dtype for name, dtype in sample.schema.items()}
     )
+
+
+def joined_batches(batches: Iterable[Any], extra: str) -> Iterator[pl.DataFrame]:
+    """Yield Arrow record batches as frames of at least a batch; the last may have fewer rows."""
+    arrow = optional("pyarrow", extra, "reading Arrow batches")
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(part.num_rows for part in waiting) >= BATCH_ROWS:
+            yield pl.DataFrame(arrow.Table.from_batches(waiting))
+            waiting = []
+    if any(part.num_rows for part in waiting):
+        yield pl.DataFrame(arrow.Table.from_batches(waiting))
 
 
 def check_columns(columns: Iterable[str], names: Sequence[str], path: str | None = None) -> None:

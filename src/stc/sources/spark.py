@@ -29,7 +29,7 @@ from stc.sources.partitions import (
     required_folder,
     shared_out,
 )
-from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns, schema_of
+from stc.sources.protocol import Learner, Predictor, check_columns, joined_batches, schema_of
 
 # A model, nothing, or the error of a worker. An error that is returned and not raised is not
 # retried three times by Spark, and reaches the caller with all of its fields.
@@ -153,7 +153,9 @@ class SparkSource:
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """Return the first rows."""
         with worker_errors():
-            return _polars_of(self._selected(columns).limit(rows).toArrow(), columns)
+            head = pl.DataFrame(self._selected(columns).limit(rows).toArrow())
+        head.columns = list(columns)
+        return head
 
     def kinds(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
@@ -162,8 +164,9 @@ class SparkSource:
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield all rows in batches, one partition after the other."""
         packed = self._selected(columns).mapInArrow(_Packing(tuple(columns)), "frame binary")
-        for row in packed.toLocalIterator(prefetchPartitions=True):
-            yield pl.read_ipc_stream(bytes(row[0]))
+        with worker_errors():
+            for row in packed.toLocalIterator(prefetchPartitions=True):
+                yield pl.read_ipc_stream(bytes(row[0]))
 
     def learn(self, task: Learner) -> Model | None:
         """Return a model of all partitions, added up by the workers."""
@@ -234,21 +237,9 @@ def _one_cell(name: str, cell: bytes) -> Any:
 
 def _batches(batches: Iterable[Any], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Yield the batches of Spark, of some thousand rows, as larger ones."""
-    arrow = optional("pyarrow", "spark", "a Spark DataFrame")
-    waiting: list[Any] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(part.num_rows for part in waiting) >= BATCH_ROWS:
-            yield _polars_of(arrow.Table.from_batches(waiting), columns)
-            waiting = []
-    if any(part.num_rows for part in waiting):
-        yield _polars_of(arrow.Table.from_batches(waiting), columns)
-
-
-def _polars_of(table: Any, columns: Sequence[str]) -> pl.DataFrame:
-    frame = pl.DataFrame(table)
-    frame.columns = list(columns)
-    return frame
+    for frame in joined_batches(batches, "spark"):
+        frame.columns = list(columns)
+        yield frame
 
 
 def _spark_schema(schema: pl.Schema) -> pl.Schema:

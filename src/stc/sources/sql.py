@@ -20,7 +20,7 @@ from stc._utils.optional import optional
 from stc._utils.progress import Progress
 from stc.exceptions import ParameterError, SourceFileError
 from stc.sources.faults import first_line
-from stc.sources.protocol import BATCH_ROWS, SAMPLE_ROWS, Learner, Predictor, schema_of
+from stc.sources.protocol import SAMPLE_ROWS, Learner, Predictor, joined_batches, schema_of
 
 # Rows of Python objects that are fetched at a time, from databases without Arrow.
 _FETCHED_ROWS = 50_000
@@ -60,9 +60,7 @@ class SQLSource:
     def of(cls, database: Any, table: Any) -> SQLSource:
         """Return a source of an engine or a URL, and a table's name, a Table or a Select."""
         sqlalchemy = _sqlalchemy()
-        engine = database
-        if isinstance(database, str):  # an engine made here keeps no connection open
-            engine = _engine(database)
+        engine = _engine(database) if isinstance(database, str) else database
         if isinstance(table, str):
             with _errors(engine):
                 table = _table(sqlalchemy, engine, table)
@@ -159,7 +157,7 @@ class SQLSource:
 
 
 def _engine(url: str) -> Any:
-    """Return an engine that keeps no connection open, with the driver of ours for PostgreSQL."""
+    """Return an engine that keeps no connection open, with psycopg for PostgreSQL."""
     sqlalchemy = _sqlalchemy()
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
@@ -209,20 +207,7 @@ def _by_adbc(engine: Any, query: str) -> Iterator[pl.DataFrame]:
     uri = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     with driver.connect(uri) as connection, connection.cursor() as cursor:
         cursor.execute(query)
-        waiting: list[Any] = []
-        for batch in cursor.fetch_record_batch():
-            waiting.append(batch)
-            if sum(part.num_rows for part in waiting) >= BATCH_ROWS:
-                yield _joined(waiting)
-                waiting = []
-        if any(part.num_rows for part in waiting):
-            yield _joined(waiting)
-
-
-def _joined(batches: Sequence[Any]) -> pl.DataFrame:
-    frame = pl.from_arrow(batches)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+        yield from joined_batches(cursor.fetch_record_batch(), "postgresql")
 
 
 def _series(name: str, cells: Sequence[Any]) -> pl.Series:
@@ -251,4 +236,6 @@ def _sql_type(sqlalchemy: Any, dtype: pl.DataType) -> Any:
         pl.Date: sqlalchemy.Date,
         pl.Datetime: sqlalchemy.DateTime,
     }
-    return next((found() for kind, found in types.items() if dtype == kind), sqlalchemy.Text())
+    return next(
+        (sql_type() for kind, sql_type in types.items() if dtype == kind), sqlalchemy.Text()
+    )
