@@ -185,6 +185,15 @@ def test_a_relation_that_cannot_be_evaluated() -> None:
         plain().predict(answered, to="taken")
 
 
+def test_a_connection_can_be_used_after_an_error() -> None:
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT k / 7 AS a, 'p' AS class, -1 AS w FROM range(900000) AS t(k)")
+    with pytest.raises(DataError, match="must be finite and not negative") as refused:
+        SparseTensorClassifier().fit(relation, "class", "w")
+    assert connection.sql("SELECT 1").fetchall() == [(1,)]
+    assert refused.value.__traceback__ is not None  # with all that its frames refer to
+
+
 def test_a_database_that_cannot_be_read(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/d.db"
     with pytest.raises(ParameterError, match="the database has no table 'items'"):

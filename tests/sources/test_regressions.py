@@ -12,6 +12,7 @@ from scipy import sparse
 
 import stc
 from stc import SparseTensorClassifier
+from support.conformance import corpus
 from support.edge_cases import FRAME, ITEMS
 
 
@@ -20,7 +21,7 @@ def test_a_bad_weight_is_refused_wherever_it_is(bad: float) -> None:
     weights = [1.0] * 2000
     weights[1500] = bad
     frame = pl.DataFrame({"a": ["x", "y"] * 1000, "class": ["p", "q"] * 1000, "w": weights})
-    with pytest.raises(ValueError, match="item 1500: a weight must be finite and not negative"):
+    with pytest.raises(ValueError, match="row 1500: sample_weight must be finite and not negative"):
         SparseTensorClassifier().fit(duckdb.from_arrow(frame.to_arrow()), "class", "w")
 
 
@@ -124,14 +125,18 @@ def test_only_items_in_memory_will_do(tmp_path: Path) -> None:
         stc.SparseTensorClassifierCV().fit(path, "class")
 
 
+def test_a_column_of_class_probabilities(tmp_path: Path) -> None:
+    soft = [{"p": 0.5, "q": 0.5}, {"p": 1.0, "q": 0.0}]
+    frame = pl.DataFrame({"a": ["x", "y"], "soft": soft})
+    frame.write_parquet(tmp_path / "x.parquet")
+    model = SparseTensorClassifier().fit(tmp_path / "x.parquet", "soft")
+    assert corpus(model) == corpus(SparseTensorClassifier().fit(frame.select("a"), soft))
+
+
 def test_gaps_of_sources_that_are_not_in_the_settings(tmp_path: Path) -> None:
     """Each of these fails when its gap closes; docs/scale.md lists them."""
     path = tmp_path / "x.parquet"
-    soft = [{"p": 0.5, "q": 0.5}, {"p": 1.0, "q": 0.0}]
-    frame = pl.DataFrame({"a": ["x", "y"], "l": [0, 1], "m": [1, 1], "soft": soft})
-    frame.write_parquet(path)
-    with pytest.raises(ValueError, match="1d array"):
-        SparseTensorClassifier().fit(stc.source(path, columns=["a"]), "soft")
+    pl.DataFrame({"a": ["x", "y"], "l": [0, 1], "m": [1, 1]}).write_parquet(path)
     model = SparseTensorClassifier().fit(stc.source(path, columns=["a"]), ["l", "m"])
     assert len(model.classes_) == 2  # two targets, and not one indicator of two labels
     counts = SparseTensorClassifier().fit(sparse.csr_array([[1, 0], [0, 1]]), ["p", "q"])

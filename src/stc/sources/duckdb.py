@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -48,11 +48,15 @@ class DuckDBSource:
         """Return the types of columns that are copied to the output unchanged."""
         return schema_of(self.head(columns, SAMPLE_ROWS))
 
-    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def frames(self, columns: Sequence[str]) -> Generator[pl.DataFrame]:
         """Yield all rows in batches."""
-        with Progress("reading") as progress, _errors():
+        with (
+            Progress("reading") as progress,
+            _errors(),
+            self._selected(columns).to_arrow_reader(BATCH_ROWS) as reader,
+        ):
             done = 0
-            for batch in self._selected(columns).to_arrow_reader(BATCH_ROWS):
+            for batch in reader:
                 if batch.num_rows:
                     yield pl.DataFrame(batch)
                 done += batch.num_rows
@@ -67,17 +71,18 @@ class DuckDBSource:
                 groups = group_counts(self.relation, plan)
             if groups is not None:
                 return task.of_groups(groups, first)
-        return task(self.frames(task.columns))
+        # Until its rows are read or closed, DuckDB refuses other queries on the connection.
+        with closing(self.frames(task.columns)) as frames:
+            return task(frames)
 
     def answer(self, task: Predictor, to: Any) -> Any:
         """Return the predictions as a relation, or write them to a file or a new table."""
-        frames = task.over(self.frames(task.columns))
-        if to is not None and find_format(str(to), compressed=False):
-            return write_frames(frames, task.schema, to)
-        # A new query on the connection of the relation ends the result that is being streamed, so
-        # all predictions are written before DuckDB reads them.
-        with TemporaryDirectory(prefix="stc-") as folder:
-            path = write_frames(frames, task.schema, f"{folder}/predictions.parquet")
+        with closing(self.frames(task.columns)) as frames, TemporaryDirectory(prefix="stc-") as folder:
+            if to is not None and find_format(str(to), compressed=False):
+                return write_frames(map(task, frames), task.schema, to)
+            # A new query on the connection of the relation ends the result that is being streamed,
+            # so all predictions are written before DuckDB reads them.
+            path = write_frames(map(task, frames), task.schema, f"{folder}/predictions.parquet")
             text = str(path).replace("'", "''")
             name = f"stc_{uuid4().hex}"  # no table of the user has it
             predictions = self.relation.query(name, f"SELECT * FROM read_parquet('{text}')")
