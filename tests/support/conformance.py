@@ -457,7 +457,9 @@ class SourceConformance:
         memory.unlearn(*setting.given(second), sample_weight=setting.weights(second))
         fitted.unlearn(sources[1], setting.target, sample_weight=setting.weight)
         assert_same_model(memory, fitted, setting.features(first))
-        with pytest.raises(NeverLearntError, match=r"cannot unlearn(:| .*, which was never learnt$)"):
+        with pytest.raises(
+            NeverLearntError, match=r"cannot unlearn(:| .*, which was never learnt$)"
+        ):
             fitted.unlearn(sources[1], setting.target, sample_weight=setting.weight)
         assert_same_model(memory, fitted, setting.features(first))
 

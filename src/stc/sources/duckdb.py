@@ -77,7 +77,10 @@ class DuckDBSource:
 
     def answer(self, task: Predictor, to: Any) -> Any:
         """Return the predictions as a relation, or write them to a file or a new table."""
-        with closing(self.frames(task.columns)) as frames, TemporaryDirectory(prefix="stc-") as folder:
+        with (
+            closing(self.frames(task.columns)) as frames,
+            TemporaryDirectory(prefix="stc-") as folder,
+        ):
             if to is not None and find_format(str(to), compressed=False):
                 return write_frames(map(task, frames), task.schema, to)
             # A new query on the connection of the relation ends the result that is being streamed,
