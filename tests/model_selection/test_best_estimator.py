@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from stc import PhaseLearner, SparseTensorClassifier, SparseTensorClassifierCV, search
+from stc import PhaseLearner, SparseTensorClassifier, SparseTensorClassifierCV
+from stc._training import search
 from support.tuning_cases import (
     FEW,
     INF,
@@ -73,10 +74,10 @@ def test_what_is_all_right_is_not_certain() -> None:
     """Sharpness fitted to the judged items: one item more keeps it within bounds."""
     P = np.array([[0.6, 0.4]] * 10 + [[0.4, 0.6]] * 10)
     truth = np.array([[1.0, 0.0]] * 10 + [[0.0, 1.0]] * 10)
-    right = search._sharpest(P, truth, np.ones(20))
+    right = search._sharpen(P, truth, np.ones(20))
     # All alike: the share of the right ones that (20 + 1/2) in 21 say.
     assert_allclose(right[truth > 0], 20.5 / 21, rtol=1e-4)
-    many = search._sharpest(np.tile(P, (50, 1)), np.tile(truth, (50, 1)), np.ones(1000))
+    many = search._sharpen(np.tile(P, (50, 1)), np.tile(truth, (50, 1)), np.ones(1000))
     assert_allclose(many[:20][truth > 0], 1000.5 / 1001, rtol=1e-5)
 
 

@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from stc import PhaseLearner, SparseTensorClassifierCV, tuning
+from stc import PhaseLearner, SparseTensorClassifierCV
 from stc._core.interactions import Interactions
 from stc._core.matrix import Layout
 from stc._input.containers import encode
+from stc._training import problem
 from support.tuning_cases import (
     FEW,
     INF,
@@ -113,13 +114,13 @@ def test_auto_takes_no_order_beyond_the_attributes() -> None:
 
 def test_auto_keeps_as_many_conjunctions_as_items_can_have() -> None:
     rng = rng_of(0)
-    most = tuning._MOST_PER_ITEM
+    most = problem._MOST_PER_ITEM
     width = math.ceil(math.sqrt(2 * most)) + 2
     X = pl.DataFrame(rng.choice(list("01"), (24, width)))
     y = rng.choice(["a", "b"], 24)
     shared = {"power": 0.5, "balance": 1.0, "entropy": 0.0, "phases": None, "cv": 2}
     model = SparseTensorClassifierCV(**shared, interactions=2).fit(X, y)
-    assert 0 < model.best_params_["max_features"] <= tuning._MOST_CONJUNCTIONS
+    assert 0 < model.best_params_["max_features"] <= problem._MOST_CONJUNCTIONS
     layout = Layout.of(Interactions(2).applied(encode(X)))
     support = model.best_params_["min_support"]
     truth = (y[:, None] == np.array(["a", "b"])).astype(float)

@@ -15,7 +15,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from stc import SparseTensorClassifierCV, load_zoo
-from stc._training.folds import Items, enough, groups_of, splits_of
+from stc._training.folds import Strata, enough_splits, make_splits, read_groups
+from stc.exceptions import DataError
 from support.tuning_cases import FEW, ONE, QUICK, rng_of, scores_of, table
 
 GROUPS: dict[str, Callable[[list[int]], Any]] = {
@@ -37,11 +38,11 @@ def test_a_group_is_learnt_from_or_judged(kind: str, cv: int | None) -> None:
     """Folds of whole groups; items that weigh nothing are in none."""
     classes, groups = rng_of(6).integers(0, 3, 60), rng_of(7).integers(0, 12, 60)
     present = np.arange(60) % 7 > 0
-    items = Items(classes, present, groups_of(GROUPS[kind](groups.tolist()), 60))
-    splits = splits_of(items, cv, seed=0)
+    items = Strata(classes, present, read_groups(GROUPS[kind](groups.tolist()), 60))
+    splits = make_splits(items, cv, seed=0)
     assert len(splits) == (5 if cv is None else cv)
     everything = np.arange(present.sum())
-    assert_array_equal(np.sort(np.concatenate([split.judged for split in splits])), everything)
+    assert_array_equal(np.sort(np.concatenate([split.test for split in splits])), everything)
     own = groups[present]
     for learning, judged in splits:
         assert_array_equal(np.sort(np.concatenate([learning, judged])), everything)
@@ -75,33 +76,33 @@ def test_every_fold_of_groups_has_some(data: Any) -> None:
     if count < 2 or (cv or 2) > count:
         return
     present = np.ones(n, dtype=bool)
-    splits = splits_of(
-        Items(classes, present, groups_of(groups, n)), cv, data.draw(st.integers(0, 9))
+    splits = make_splits(
+        Strata(classes, present, read_groups(groups, n)), cv, data.draw(st.integers(0, 9))
     )
     assert len(splits) == (cv or min(count, 5))
-    assert all(len(split.judged) and len(split.learning) for split in splits)
+    assert all(len(split.test) and len(split.train) for split in splits)
     assert all(not set(groups[a]) & set(groups[b]) for a, b in splits)
-    assert_array_equal(np.sort(np.concatenate([split.judged for split in splits])), np.arange(n))
-    sizes = [len(split.judged) for split in splits]
+    assert_array_equal(np.sort(np.concatenate([split.test for split in splits])), np.arange(n))
+    sizes = [len(split.test) for split in splits]
     assert sizes == sorted(sizes)
 
 
 def test_one_large_group_does_not_decide_alone() -> None:
     groups = np.r_[np.zeros(4000, int), 1 + np.arange(2000) // 50]
-    items = Items(np.arange(6000) % 2, np.ones(6000, dtype=bool), groups_of(groups, 6000))
-    splits = splits_of(items, None, seed=0)
-    assert [len(split.judged) for split in splits] == [500, 500, 500, 500, 4000]
-    assert enough(splits, items) == splits  # of 40 groups, which are not enough
-    alone = Items(items.classes, items.present, groups_of(np.arange(6000), 6000))
-    assert len(enough(splits_of(alone, None, seed=0), alone)) == 2
+    items = Strata(np.arange(6000) % 2, np.ones(6000, dtype=bool), read_groups(groups, 6000))
+    splits = make_splits(items, None, seed=0)
+    assert [len(split.test) for split in splits] == [500, 500, 500, 500, 4000]
+    assert enough_splits(splits, items) == splits  # of 40 groups, which are not enough
+    alone = Strata(items.classes, items.present, read_groups(np.arange(6000), 6000))
+    assert len(enough_splits(make_splits(alone, None, seed=0), alone)) == 2
     none = items._replace(groups=None)
-    assert len(enough(splits_of(none, None, seed=0), none)) == 2
+    assert len(enough_splits(make_splits(none, None, seed=0), none)) == 2
 
 
 def test_large_numbers_of_pandas_and_python_are_not_rounded() -> None:
     numbers = [2**60 + k % 12 for k in range(60)]
     for own in (pd.Series(numbers, dtype="Int64"), numbers, [-1, *(2**63 + k for k in range(59))]):
-        assert len(np.unique(groups_of(own, 60).codes)) == len(set(own))
+        assert len(np.unique(read_groups(own, 60).codes)) == len(set(own))
 
 
 def test_groups_of_few_items_of_a_class_are_no_reason_to_warn() -> None:
@@ -122,17 +123,21 @@ def test_folds_of_groups_have_the_classes_in_proportion() -> None:
 @pytest.mark.parametrize(
     ("groups", "cv", "message"),
     [
-        ([1, 2, 3], None, "groups: 3 of them for 60 items"),
-        ("person", None, "groups='person': give the group of each item, not the name"),
+        ([1, 2, 3], None, "groups has 3 values for 60 items; give one for each item"),
+        (
+            "person",
+            None,
+            "groups='person' is a string; give the group of each item, not the name of a column",
+        ),
         ([1] * 60, None, "cv=2 folds need as many groups, and there are 1$"),
         ([1, 2, 3] * 20, 4, "cv=4 folds need as many groups, and there are 3$"),
-        ([*"abcde", None] * 10, None, "groups, item 5: missing; give the item a group"),
-        ([1.0, 2.0, float("nan")] * 20, None, "groups, item 2: missing"),
-        ([float("nan"), *"abcde"] * 10, None, "groups, item 0: missing"),
-        (np.ma.masked_equal(np.arange(60), 7), None, "groups, item 7: missing"),
-        (np.zeros((60, 2)), None, "groups: expected a list or an array .*shape \\(60, 2\\)"),
-        (iter(range(60)), None, "groups: expected a list or an array .*, got range_iterator$"),
-        (dict.fromkeys(range(60)), None, "groups: expected a list or an array .*, got dict$"),
+        ([*"abcde", None] * 10, None, "item 5: groups has a missing value; give the item a group"),
+        ([1.0, 2.0, float("nan")] * 20, None, "item 2: groups has a missing value"),
+        ([float("nan"), *"abcde"] * 10, None, "item 0: groups has a missing value"),
+        (np.ma.masked_equal(np.arange(60), 7), None, "item 7: groups has a missing value"),
+        (np.zeros((60, 2)), None, "groups must be a list or an array .*shape \\(60, 2\\)"),
+        (iter(range(60)), None, "groups must be a list or an array .*, got range_iterator$"),
+        (dict.fromkeys(range(60)), None, "groups must be a list or an array .*, got dict$"),
         ([(1, 2)] * 60, None, "groups: a value must be single, got tuple"),
     ],
 )
@@ -142,6 +147,14 @@ def test_groups_that_cannot_be(groups: Any, cv: int | None, message: str) -> Non
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, groups=groups)
     assert not hasattr(model, "best_estimator_")
+
+
+def test_a_missing_group_names_the_item() -> None:
+    X, y = table()
+    with pytest.raises(DataError) as caught:
+        SparseTensorClassifierCV(**FEW, **QUICK).fit(X, y, groups=[1, 2, None] * 20)
+    assert caught.value.item == 2
+    assert caught.value.hint == "give the item a group, a new one if it belongs to none"
 
 
 def test_what_tells_groups_apart_is_not_mistaken_for_what_tells_classes() -> None:

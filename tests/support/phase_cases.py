@@ -3,6 +3,7 @@
 import math
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def cross_fit(
     learnt = fitted.fitted_.model
     batch = fitted.fitted_.reader.batch(X, y, weights, learnt)
     parts = batch.observed, batch.target.column, batch.sample_weight
-    return CrossFit.of(learnt, learnt.policy[0], *parts, np.asarray(fold))
+    return CrossFit.from_model(learnt, learnt.policy[0], *parts, np.asarray(fold))
 
 
 def entries_of(fitted: SparseTensorClassifier) -> list[tuple[Any, Any]]:
@@ -148,6 +149,16 @@ def phases_of(fitted: SparseTensorClassifier) -> dict[Any, float]:
         keys = [(where, name, i) for name, i in zip(names, labels, strict=True)]
         found.update(zip(keys, phases.angles.tolist(), strict=True))
     return found
+
+
+def replace_corpora(fitted: SparseTensorClassifier, corpora: Any) -> None:
+    """Give a fitted estimator other corpora, as if they had been learnt."""
+
+    def changed(before: Any) -> Any:
+        model = replace(before.model, corpora=corpora)
+        return replace(before, state=replace(before.state, model=model))
+
+    fitted._change(changed)
 
 
 def sharpness_of(fitted: SparseTensorClassifier) -> list[float]:

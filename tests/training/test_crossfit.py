@@ -128,5 +128,5 @@ def test_parts_hold_every_item_once(most: int) -> None:
     assert sorted(np.concatenate(parts).tolist()) == list(range(40))
     assert all(len(part) for part in parts)
     assert len(parts) == 1 if most == 10**6 else len(parts) > 1
-    sizes = [cross.sizes[part].sum() for part in parts]
-    assert max(sizes) <= 2 * max(most, cross.sizes.max())
+    sizes = [cross.n_amplitudes[part].sum() for part in parts]
+    assert max(sizes) <= 2 * max(most, cross.n_amplitudes.max())

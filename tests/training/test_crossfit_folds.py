@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
-from stc._training.crossfit import CrossFit, folds_of
+from stc._training.crossfit import CrossFit
 from support.tuning_cases import HYPERS, counted, counts, rng_of
 
 
@@ -18,17 +18,17 @@ def crossfit(seed: int, same: bool) -> tuple[CrossFit, sp.csr_array, np.ndarray,
     weight = rng_of(seed).random(50) + 0.1
     learning = rng_of(seed).random(50) < 0.7
     fold = np.where(learning, rng_of(seed).integers(0, 4, 50), 0)
-    return CrossFit.among(matrix, np.eye(3)[y], weight, learning, fold), matrix, y, weight
+    return CrossFit.from_matrix(matrix, np.eye(3)[y], weight, learning, fold), matrix, y, weight
 
 
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_items_are_judged_by_those_learnt_from_but_their_fold(seed: int, same: bool) -> None:
     cross, matrix, y, weight = crossfit(seed, same)
-    learning = cross.counted
+    learning = cross.in_corpus
     assert learning is not None
     expected = counted(matrix, y, weight, learning, ~learning)
-    for P, Q in zip(cross.judged(HYPERS), expected, strict=True):
+    for P, Q in zip(cross.test_probabilities(HYPERS), expected, strict=True):
         assert_allclose(P, Q, rtol=0, atol=1e-10)
     everything = cross.probabilities(HYPERS)
     for fold in range(4):
@@ -40,7 +40,7 @@ def test_items_are_judged_by_those_learnt_from_but_their_fold(seed: int, same: b
         assert_allclose(P[~learning], Q, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("constant", ["_CELLS", "_AT_A_TIME"])
+@pytest.mark.parametrize("constant", ["_MAX_CELLS", "_AMPLITUDES_AT_A_TIME"])
 def test_work_in_small_pieces_is_the_same_work(
     constant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,15 +49,3 @@ def test_work_in_small_pieces_is_the_same_work(
     pieces = crossfit(0, False)[0].probabilities(HYPERS)
     for P, Q in zip(whole, pieces, strict=True):
         assert_allclose(P, Q, rtol=0, atol=1e-12)
-
-
-def test_folds_share_every_class() -> None:
-    classes = rng_of(0).choice(5, 103, p=[0.5, 0.2, 0.2, 0.08, 0.02])
-    fold = folds_of(classes, 7, np.random.RandomState(0))
-    assert set(fold) == set(range(7))
-    for own in [*(fold[classes == c] for c in range(5)), fold]:
-        sizes = np.bincount(own, minlength=7)
-        assert sizes.max() - sizes.min() <= 1
-    again = folds_of(classes, 7, np.random.RandomState(0))
-    assert_array_equal(fold, again)
-    assert (fold != folds_of(classes, 7, np.random.RandomState(1))).any()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from stc._training.crossfit import CrossFit
-from stc._training.objective import Waves
-from stc._training.phases import Descent, Point
+from stc._training.descent import Descent, Point
+from stc._training.objective import Objective
 from support.oracle import Hyper, learn
 from support.phase_cases import by_class, cross_fit, model, ours
 from support.phase_oracle import Loss, cross_entropy, penalty, with_conjunctions
@@ -28,8 +28,8 @@ class Hill:
     weight: list[float]
 
     @property
-    def waves(self) -> Waves:
-        return self.cross.waves(ours(self.hyper))
+    def objective(self) -> Objective:
+        return self.cross.objective(ours(self.hyper))
 
     def loss(self, angles: Sequence[float], sharpness: float) -> Loss:
         parts = self.amplitudes, self.truth, self.weight
@@ -74,7 +74,7 @@ def test_the_gradient_is_the_oracles(hyper: Hyper, weighted: bool, options: Any)
     for spread, sharpness in ((0.1, 1.0), (2.0, 0.6), (2.0, 2.5)):
         angles = dice.normal(0, spread, known.cross.mass.nnz)
         exact = known.loss(angles.tolist(), sharpness)
-        slope = known.waves.slope(angles, sharpness)
+        slope = known.objective.gradient(angles, sharpness)
         assert slope.loss == pytest.approx(exact.value, rel=1e-5)
         # Amplitudes are single precision: seven digits, less what cancels.
         np.testing.assert_allclose(slope.angles, exact.angles, rtol=1e-3, atol=2e-6)
@@ -98,16 +98,16 @@ def test_the_oracles_gradient_is_that_of_small_differences() -> None:
 def test_the_gradient_is_that_of_small_differences(penalty_of: float) -> None:
     """Of the penalised loss, along many directions; single precision allows no small step."""
     known = hill(Hyper(0.5, 1, 0), weighted=False)
-    waves, dice = known.waves, np.random.default_rng(3)
-    descent = Descent(waves, penalty_of)
+    objective, dice = known.objective, np.random.default_rng(3)
+    descent = Descent(objective, penalty_of)
     angles, sharpness = dice.normal(0, 1, known.cross.mass.nnz), 1.2
-    gradient = descent.penalised(waves, Point(angles, sharpness))[1]
+    gradient = descent.penalised(objective, Point(angles, sharpness))[1]
     for _ in range(10):
         aside = dice.normal(0, 1, len(angles) + 1)
         step = 2e-3
         ends = [
             descent.penalised(
-                waves,
+                objective,
                 Point(angles + sign * step * aside[:-1], sharpness + sign * step * aside[-1]),
             )[0]
             for sign in (1, -1)
@@ -119,23 +119,23 @@ def test_the_gradient_is_that_of_small_differences(penalty_of: float) -> None:
 def test_the_penalty_is_on_what_is_turned(strength: float) -> None:
     known = hill(Hyper(0.5, 1, 0), weighted=True)
     angles = np.random.default_rng(4).normal(0, 1, known.cross.mass.nnz)
-    waves = known.waves
-    loss, gradient, log_P = Descent(waves, strength).penalised(waves, Point(angles, 0.7))
+    objective = known.objective
+    loss, gradient, log_P = Descent(objective, strength).penalised(objective, Point(angles, 0.7))
     plain, bent = known.loss(angles.tolist(), 0.7), penalty(angles.tolist(), 0.7, strength)
     assert loss == pytest.approx(plain.value + bent.value, rel=1e-5)
     expected = np.append(np.add(plain.angles, bent.angles), plain.sharpness + bent.sharpness)
     np.testing.assert_allclose(gradient, expected, rtol=1e-3, atol=1e-5)
-    np.testing.assert_array_equal(log_P, waves.slope(angles, 0.7).log_probabilities)
+    np.testing.assert_array_equal(log_P, objective.gradient(angles, 0.7).log_probabilities)
 
 
 def test_parts_add_up_to_the_whole() -> None:
     known = hill(Hyper(0.5, 1, 0), weighted=True)
     angles = np.random.default_rng(5).normal(0, 1, known.cross.mass.nnz)
-    whole = known.waves.slope(angles, 1.1)
-    parts = [known.cross.waves(ours(known.hyper), part) for part in known.cross.parts(50)]
+    whole = known.objective.gradient(angles, 1.1)
+    parts = [known.cross.objective(ours(known.hyper), part) for part in known.cross.parts(50)]
     assert len(parts) > 1
     shares = np.array([part.weight.sum() for part in parts]) / sum(known.weight)
-    slopes = [part.slope(angles, 1.1) for part in parts]
+    slopes = [part.gradient(angles, 1.1) for part in parts]
     losses = [own.loss for own in slopes]
     assert shares @ losses == pytest.approx(whole.loss, rel=1e-5)
     gradients = np.array([own.angles for own in slopes])
@@ -148,7 +148,7 @@ def test_items_left_out_count_for_nothing() -> None:
     left_out = np.arange(len(known.weight)) % 4 == 0
     weight = np.where(left_out, 0.0, known.weight).tolist()
     exact = replace(known, weight=weight).loss(angles.tolist(), 0.9)
-    slope = known.waves.without(left_out).slope(angles, 0.9)
+    slope = known.objective.without(left_out).gradient(angles, 0.9)
     assert slope.loss == pytest.approx(exact.value, rel=1e-5)
     np.testing.assert_allclose(slope.angles, exact.angles, rtol=1e-3, atol=2e-6)
 
@@ -156,11 +156,11 @@ def test_items_left_out_count_for_nothing() -> None:
 def test_an_item_whose_class_has_no_score_whatever_the_phases_does_not_count() -> None:
     X, y = [["u"], ["u"], ["v"], ["u"]], ["A", "A", "B", "B"]
     cross = cross_fit(model(Hyper(0.5, 1, 0)).fit(X, y), X, y, None, [0, 1, 2, 3])
-    waves = cross.waves(ours(Hyper(0.5, 1, 0)))
+    objective = cross.objective(ours(Hyper(0.5, 1, 0)))
     # Without itself nobody else of class B has v, and nobody else of class B has u.
-    assert waves.weight.tolist() == [1.0, 1.0, 0.0, 0.0]
-    slope = waves.slope(np.zeros(cross.mass.nnz), 1.0)
-    judged = waves.judgement(slope.log_probabilities)
+    assert objective.weight.tolist() == [1.0, 1.0, 0.0, 0.0]
+    slope = objective.gradient(np.zeros(cross.mass.nnz), 1.0)
+    judged = objective.metrics(slope.log_probabilities)
     assert slope.loss == pytest.approx(-math.log(judged_share(X, y)), rel=1e-5)
     assert judged.loss == pytest.approx(slope.loss, rel=1e-6)
     assert judged.accuracy == 1.0

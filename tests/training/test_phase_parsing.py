@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from stc import PhaseLearner
+from stc.exceptions import ParameterError, ParameterTypeError
 from support.phase_cases import LABELS_OF, PLAIN, ROWS, model
 
 BAD_PHASES = [
@@ -44,6 +45,25 @@ def test_bad_phases_are_told(phases: Any, kind: type[Exception], words: str) -> 
         with pytest.raises(kind, match=words):
             ask(ROWS)
     np.testing.assert_array_equal(fitted.set_params(phases=None).predict_proba(ROWS), expected)
+
+
+@pytest.mark.parametrize(
+    ("by_attribute", "column"),
+    [
+        ({"never": {"u": 1.0}}, "never"),
+        ({"x0": 1.0}, "x0"),
+        ({"x1": {"v": "left"}}, "x1"),
+        ({"x1": {"v": math.nan}}, "x1"),
+        ([1.0, 2.0], None),
+    ],
+)
+def test_an_error_in_the_phases_of_an_attribute_has_its_column(
+    by_attribute: Any, column: str | None
+) -> None:
+    fitted = model(PLAIN).fit(ROWS, LABELS_OF).set_params(phases={"A": by_attribute})
+    with pytest.raises((ParameterError, ParameterTypeError)) as caught:
+        fitted.predict(ROWS)
+    assert caught.value.column == column
 
 
 def test_bad_parameters_of_phases_are_told_by_fit() -> None:

@@ -11,8 +11,8 @@ from scipy import optimize, sparse
 from sklearn.base import clone
 
 from stc import PhaseLearner, SparseTensorClassifier
-from stc._training.objective import Judgement, Waves
-from stc._training.phases import Descent, Point
+from stc._training.descent import Descent, Point
+from stc._training.objective import Metrics, Objective
 from support.oracle import Hyper, learn
 from support.phase_cases import (
     PLAIN,
@@ -87,19 +87,19 @@ def test_learning_is_never_worse_than_noise(make: Any, seed: int) -> None:
 
 
 def test_phases_that_cost_accuracy_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged = Waves.judgement
+    judged = Objective.metrics
 
-    def harsh(waves: Waves, log_P: np.ndarray) -> Judgement:
+    def harsh(objective: Objective, log_P: np.ndarray) -> Metrics:
         """Nothing but the plain model is ever right, whatever its sharpness."""
-        plain = waves.logarithms(np.zeros(waves.amplitudes.shape[1]))
+        plain = objective.log_scores(np.zeros(objective.amplitudes.shape[1]))
         turned_to = [np.argsort(own, axis=0, kind="stable").tolist() for own in (log_P, plain)]
-        found = judged(waves, log_P)
+        found = judged(objective, log_P)
         return found if turned_to[0] == turned_to[1] else found._replace(accuracy=0.0)
 
     X, y = equal_or_not(60, 3)
     learner = PhaseLearner((1.0, 0.25))
     assert any(phases_of(model(PLAIN, phases=learner).fit(X, y)).values())
-    monkeypatch.setattr(Waves, "judgement", harsh)
+    monkeypatch.setattr(Objective, "metrics", harsh)
     fitted = model(PLAIN, phases=learner).fit(X, y)
     assert not any(phases_of(fitted).values())
     assert fitted.phase_history_["fold"].null_count() == 0
@@ -172,10 +172,12 @@ def test_of_all_descents_with_all_items_the_deepest_counts(
 
     def watched(descent: Descent, *arguments: Any, **options: Any) -> Point:
         point = run(descent, *arguments, **options)
-        slope = descent.waves.slope(point.angles, point.sharpness)
+        slope = descent.objective.gradient(point.angles, point.sharpness)
         bent = penalty(point.angles.tolist(), point.sharpness, descent.penalty)
         depth = slope.loss + bent.value
-        found.append((-descent.waves.weight.sum(), depth, point.angles.tolist(), point.sharpness))
+        found.append(
+            (-descent.objective.weight.sum(), depth, point.angles.tolist(), point.sharpness)
+        )
         return point
 
     monkeypatch.setattr(Descent, "run", watched)
@@ -309,10 +311,26 @@ def test_a_line_in_the_log_and_no_bar_in_a_pipe(
     said = [record for record in caplog.records if record.name == "stc"]
     assert len(said) == 1
     assert said[0].levelno == logging.INFO
-    assert "phases" in said[0].getMessage()
+    assert said[0].getMessage().startswith("Learnt phases: penalty ")
     assert capsys.readouterr() == ("", "")
     model(PLAIN, phases=clone(QUICK).set_params(progress=False)).fit(X, y)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("learner", "start"),
+    [
+        (PhaseLearner((math.inf,)), "No phases improved the held-out loss; sharpness "),
+        (PhaseLearner((math.inf,), validation=0), "Learnt no phases; sharpness "),
+    ],
+    ids=["validated", "not validated"],
+)
+def test_the_log_says_why_there_are_no_phases(
+    learner: PhaseLearner, start: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="stc"):
+        model(PLAIN, phases=learner).fit(*equal_or_not(60, 3))
+    assert [record.getMessage()[: len(start)] for record in caplog.records] == [start]
 
 
 def test_a_bar_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

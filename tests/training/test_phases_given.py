@@ -27,6 +27,7 @@ from support.phase_cases import (
     assert_within,
     model,
     name_of,
+    replace_corpora,
     some_cells,
     some_phases,
     turned,
@@ -377,18 +378,18 @@ def turn_entries(
     fitted: SparseTensorClassifier, parts: Sequence[str], truth: Oracle, phi: Angles
 ) -> None:
     """Give the entries of one set of dimensions their phases, as if they had been learnt."""
-    learnt = fitted.fitted_.state
-    dimensions = learnt.model.dimensions
+    learnt = fitted.fitted_.model
+    dimensions = learnt.dimensions
     subset = tuple(sorted(dimensions.numbers(parts, "the test")))
-    corpus = learnt.model.corpora[subset]
+    corpus = learnt.corpora[subset]
     rows = np.repeat(np.arange(corpus.mass.shape[0]), np.diff(corpus.mass.indptr))
-    features = learnt.model.features(subset, rows)
+    features = learnt.features(subset, rows)
     if len(subset) == 1 and len(parts) == len(dimensions.names) == 1:
         features = [own for (own,) in features]  # no tuples at all
     entries = zip(features, corpus.mass.indices.tolist(), strict=True)
     angles = np.array([phi.get((j, truth.classes[k]), 0.0) for j, k in entries])
-    corpora = {**learnt.model.corpora, subset: replace(corpus, phases=Phases(angles))}
-    fitted._become(replace(learnt, model=replace(learnt.model, corpora=corpora)))
+    corpora = {**learnt.corpora, subset: replace(corpus, phases=Phases(angles))}
+    replace_corpora(fitted, corpora)
 
 
 def test_values_and_classes_are_told_as_they_were_learnt() -> None:

@@ -21,6 +21,7 @@ from support.phase_cases import (
     equal_or_not,
     model,
     phases_of,
+    replace_corpora,
     sharpness_of,
 )
 
@@ -74,13 +75,12 @@ def test_unlearning_keeps_the_phases_that_are_left() -> None:
 
 def turn_all(fitted: SparseTensorClassifier, start: float, sharpness: float) -> dict[Any, float]:
     """Give each entry of each set an angle of its own, as if it had been learnt."""
-    learnt = fitted.fitted_.state
-    corpora = dict(learnt.model.corpora)
+    corpora = dict(fitted.fitted_.model.corpora)
     for subset, corpus in corpora.items():
         if subset:
             angles = start + np.arange(corpus.mass.nnz) / 100
             corpora[subset] = replace(corpus, phases=Phases(angles, sharpness))
-    fitted._become(replace(learnt, model=replace(learnt.model, corpora=corpora)))
+    replace_corpora(fitted, corpora)
     return phases_of(fitted)
 
 

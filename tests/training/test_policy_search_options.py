@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils._param_validation import InvalidParameterError
 
 from stc import PolicyAgent, SparseTensorClassifier
+from stc._utils.validation import InvalidParameterError
 from support.agent_cases import AB, HYPERS, LOG, PLAIN, STEPS, XOR, XOR_Y, Y, learnt, noisy, values
 
 # ---------------------------------------------------------------- in the company of scikit-learn

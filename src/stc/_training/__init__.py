@@ -1,1 +1,1 @@
-"""What is chosen or learnt beyond counts: folds, phases, policies, label thresholds."""
+"""Training beyond counting: phases, policies, label thresholds and hyper-parameters."""

@@ -1,7 +1,7 @@
-"""Items judged by models that never saw them: the corpus without each fold, for any setting.
+"""Cross-fitting: items predicted by the corpus without their fold, for any hyper-parameters.
 
-The items are laid out once and each fold is counted once; what a setting of power, balance and
-entropy makes of them is then a formula on arrays.
+The items are encoded once and each fold is counted once. Power, balance and entropy are then
+applied as formulas on arrays.
 """
 
 from __future__ import annotations
@@ -22,44 +22,36 @@ from stc._core.matrix import shares
 from stc._core.model import Model
 from stc._core.observations import Column, Observations, offsets_of, sum_at, sum_by_item
 from stc._core.tensor import Subset
-from stc._training.objective import Waves
+from stc._training.folds import random_parts
+from stc._training.objective import Objective
 
-# What is left of a mass of 1 when rounding is all that is left.
+# Masses below this share of the whole are rounding errors of a subtraction.
 _ROUNDING = 1e-9
-# Amplitudes that are laid out at a time.
-_AT_A_TIME = 1 << 23
-# Weights of several settings are laid out side by side up to this many cells.
-_CELLS = 1 << 23
-
-
-def folds_of(classes: NDArray[Any], count: int, generator: np.random.RandomState) -> NDArray[Any]:
-    """A fold for each item, of every class the same share within one item."""
-    order = generator.permutation(len(classes))
-    order = order[np.argsort(classes[order], kind="stable")]
-    fold = np.empty(len(classes), dtype=np.int64)
-    fold[order] = np.arange(len(classes)) % count
-    return fold
+# Number of amplitudes that are counted at a time.
+_AMPLITUDES_AT_A_TIME = 1 << 23
+# Number of cells up to which the weights of several settings are computed side by side.
+_MAX_CELLS = 1 << 23
 
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Items, the corpus that may hold them, and the fold of each item.
+    """Items, a corpus, and the fold of each item.
 
     Attributes
     ----------
     x, features, offsets
-        The values of the items: their shares `x_j` (None: all of an item's are the same), their
+        The values of the items: their shares `x_j` (None: equal shares within an item), their
         rows in the corpus, and the bounds of each item's values.
     mass
         The corpus.
     truth, sample_weight
         The target of each item as shares of the classes, and its weight.
-    fold, n_folds
-        Which items are left out together.
-    counted
-        Which items the corpus holds; None: all of them, if it holds so much.
+    fold
+        The fold of each item; the items of a fold are left out together.
+    in_corpus
+        Which items the corpus contains; None: all of them.
     totals
-        What the values of each item weigh together; None: as much as there are of them.
+        Total weight of the values of each item; None: the number of values.
     """
 
     x: Floats | None
@@ -69,37 +61,35 @@ class CrossFit:
     truth: Floats
     sample_weight: Floats
     fold: NDArray[Any]
-    n_folds: int
-    counted: NDArray[np.bool_] | None = None
+    in_corpus: NDArray[np.bool_] | None = None
     totals: Floats | None = None
 
     @classmethod
-    def among(
+    def from_matrix(
         cls,
         matrix: sparse.csr_array,
         truth: Floats,
         sample_weight: Floats,
-        learning: NDArray[np.bool_],
+        train: NDArray[np.bool_],
         fold: NDArray[Any],
     ) -> CrossFit:
-        """Lay out items (weights, items x features) of which only some are learnt from.
+        """Build it from weights, items x features; the corpus is counted from the training items.
 
-        The others are in a fold of their own, from which nothing is left out.
+        The other items are put in an additional fold, the last one.
         """
         sums = np.asarray(matrix.sum(axis=1)).ravel()
         x = matrix.data / np.repeat(np.where(sums > 0, sums, 1.0), np.diff(matrix.indptr))
-        same = bool((matrix.data == 1.0).all())
-        X = formulas.with_data(matrix, x)[learning]
-        y = sparse.csr_array(truth[learning] * sample_weight[learning, None])
+        equal_shares = bool((matrix.data == 1.0).all())
+        X = formulas.with_data(matrix, x)[train]
+        y = sparse.csr_array(truth[train] * sample_weight[train, None])
         mass = sparse.csr_array(X.T @ y)
         mass.sort_indices()
-        fold = np.where(learning, fold, fold[learning].max(initial=0) + 1)
-        n_folds = int(fold.max(initial=0)) + 1
-        where = matrix.indices, matrix.indptr
-        return cls(None if same else x, *where, mass, truth, sample_weight, fold, n_folds, learning)
+        fold = np.where(train, fold, fold[train].max(initial=0) + 1)
+        values = None if equal_shares else x, matrix.indices, matrix.indptr
+        return cls(*values, mass, truth, sample_weight, fold, in_corpus=train)
 
     @classmethod
-    def of(
+    def from_model(
         cls,
         model: Model,
         subset: Subset,
@@ -108,21 +98,19 @@ class CrossFit:
         sample_weight: Floats,
         fold: NDArray[Any],
     ) -> CrossFit:
-        """Lay out items for a set of a model; the values of the target are its classes."""
+        """Build it from items that a model has learnt, for one set of dimensions of the model."""
         located = model.located(observed, subset)
         lookups = [model.index(subset).locate(c).astype(np.int32) for c in located.columns]
         x, features, offsets = shares(located, lookups, 0, located.n_items)
         places = np.searchsorted(model.classes, np.asarray(target.values))
-        own = target.matrix().tocoo()
+        labels = target.matrix().tocoo()
         shape = (observed.n_items, len(model.classes))
-        truth = sparse.coo_array((own.data, (own.row, places[own.col])), shape=shape).toarray()
+        cells = labels.row, places[labels.col]
+        truth = sparse.coo_array((labels.data, cells), shape=shape).toarray()
         truth /= np.maximum(truth.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         mass = model.corpora[subset].mass
-        n_folds = int(fold.max(initial=0)) + 1
-        # A missing value has a place among the features, but no weight.
-        totals = np.asarray(located.totals)
-        parts = x, features, offsets, mass, truth, sample_weight, fold, n_folds
-        return cls(*parts, totals=totals)
+        totals = np.asarray(located.totals)  # a missing value is a feature without weight
+        return cls(x, features, offsets, mass, truth, sample_weight, fold, totals=totals)
 
     @property
     def n_items(self) -> int:
@@ -130,8 +118,13 @@ class CrossFit:
         return len(self.fold)
 
     @cached_property
-    def _amounts(self) -> Floats:
-        """`x_j` of each value, known or not."""
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return int(self.fold.max(initial=0)) + 1
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """`x_j` of each value, whether its feature is in the corpus or not."""
         if self.x is not None:
             return self.x
         lengths = np.diff(self.offsets)
@@ -139,160 +132,161 @@ class CrossFit:
         return np.repeat(1.0 / np.where(totals > 0, totals, 1.0), lengths)
 
     @property
-    def _learnt_weight(self) -> Floats:
+    def _corpus_weight(self) -> Floats:
         """Weight of each item in the corpus."""
-        return self.sample_weight if self.counted is None else self.sample_weight * self.counted
+        return self.sample_weight if self.in_corpus is None else self.sample_weight * self.in_corpus
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many amplitudes each item has: one for each of its values and each class with it."""
-        each = np.append(np.diff(self.mass.indptr), 0)[self.features].astype(np.float64)
-        return sum_by_item(each, self.offsets).astype(np.int64)
+    def n_amplitudes(self) -> NDArray[np.int64]:
+        """Number of amplitudes of each item: the pairs of a value and a class in the corpus."""
+        n_classes = np.append(np.diff(self.mass.indptr), 0)[self.features].astype(np.float64)
+        return sum_by_item(n_classes, self.offsets).astype(np.int64)
 
     @cached_property
     def values_per_item(self) -> float:
-        """How many known values an item has on average."""
+        """Mean number of an item's values that are in the corpus."""
         return float(np.count_nonzero(self.features < self.mass.shape[0])) / max(self.n_items, 1)
 
-    def _triples(self, chosen: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-        """(place of the item, entry, `x_j`) of each value of these items with each class it has."""
-        places, values = _ranges(self.offsets[chosen], np.diff(self.offsets)[chosen])
+    def _triples(self, items: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+        """Return (position among `items`, entry, `x_j`) of each amplitude of these items."""
+        positions, values = _ranges(self.offsets[items], np.diff(self.offsets)[items])
         features = self.features[values]
         starts = np.append(self.mass.indptr[:-1], 0)[features]
         lengths = np.append(np.diff(self.mass.indptr), 0)[features]
-        owners, entries = _ranges(starts, lengths)
-        return places[owners], entries, self._amounts[values][owners]
+        numbers, entries = _ranges(starts, lengths)
+        return positions[numbers], entries, self._shares[values][numbers]
 
-    def parts(self, most: int) -> list[NDArray[Any]]:
-        """The items in random parts of about so many amplitudes each."""
-        count = min(-(-int(self.sizes.sum()) // most), self.n_items)
-        if count <= 1:
-            return [np.arange(self.n_items)]
-        return np.array_split(np.random.default_rng(0).permutation(self.n_items), count)
+    def parts(self, max_amplitudes: int) -> list[NDArray[Any]]:
+        """Return random parts of the items, each of about that many amplitudes."""
+        n_parts = min(-(-int(self.n_amplitudes.sum()) // max_amplitudes), self.n_items)
+        return random_parts(self.n_items, n_parts)
 
     @cached_property
     def corpora(self) -> Floats:
-        """`C_ij` of each entry without each fold, a row per fold; 0 where nobody else has it.
+        """`C_ij` of each entry without each fold, a row per fold; 0 for entries of one fold only.
 
-        Items that the corpus does not hold leave it as it is.
+        Items that are not in the corpus are not subtracted from it.
         """
         size = self.mass.nnz
         folds = np.zeros(self.n_folds * size)
-        for part in self.parts(_AT_A_TIME):
-            places, entries, amounts = self._triples(part)
-            items = part[places]
+        for part in self.parts(_AMPLITUDES_AT_A_TIME):
+            positions, entries, x = self._triples(part)
+            items = part[positions]
             y = self.truth[items, self.mass.indices[entries]]
-            own = np.flatnonzero(y)
-            items, entries = items[own], entries[own]
-            mass = amounts[own] * y[own] * self._learnt_weight[items]
+            labelled = np.flatnonzero(y)
+            items, entries = items[labelled], entries[labelled]
+            mass = x[labelled] * y[labelled] * self._corpus_weight[items]
             folds += sum_at(self.fold[items] * size + entries, mass, len(folds))
-        left = self.mass.data - folds.reshape(self.n_folds, size)
-        if (left < -_ROUNDING * self.mass.data).any():
-            return np.broadcast_to(self.mass.data, left.shape)
-        left[left <= _ROUNDING * self.mass.data] = 0.0
-        return np.asarray(left)
+        remaining = self.mass.data - folds.reshape(self.n_folds, size)
+        if (remaining < -_ROUNDING * self.mass.data).any():  # the corpus lacks some of the items
+            return np.broadcast_to(self.mass.data, remaining.shape)
+        remaining[remaining <= _ROUNDING * self.mass.data] = 0.0
+        return np.asarray(remaining)
 
     def weights(self, hyper: Hyper) -> Floats:
-        """`W_ij` of each entry without each fold, up to a factor a fold."""
+        """Return `W_ij` of each entry without each fold, a row per fold, each up to a factor."""
         return np.concatenate([self._weights(data, [hyper]) for data in self.corpora])
 
     def _weights(self, data: Floats, hypers: Sequence[Hyper]) -> Floats:
-        """`W_ij` of the entries with these masses, a row per setting."""
-        kept = data > 0
-        rows = np.repeat(np.arange(self.mass.shape[0]), np.diff(self.mass.indptr))[kept]
+        """Return `W_ij` of entries with these masses, a row per setting."""
+        nonzero = data > 0
+        rows = np.repeat(np.arange(self.mass.shape[0]), np.diff(self.mass.indptr))[nonzero]
         indptr = offsets_of(np.bincount(rows, minlength=self.mass.shape[0]))
-        C = sparse.csr_array((data[kept], self.mass.indices[kept], indptr), shape=self.mass.shape)
+        parts = data[nonzero], self.mass.indices[nonzero], indptr
+        C = sparse.csr_array(parts, shape=self.mass.shape)
         W = np.zeros((len(hypers), len(data)))
-        for place, log_W in enumerate(formulas.log_weights_of_many(C, hypers)):
-            W[place, kept] = formulas.weights(log_W)[0].data
+        for row, log_W in zip(W, formulas.log_weights_of_many(C, hypers), strict=True):
+            row[nonzero] = formulas.weights(log_W)[0].data
         return W
 
     def _corpus_without(self, fold: int) -> Floats:
-        """`C_ij` of each entry without a fold; those not learnt from are no part of any."""
-        apart = self.counted is not None and fold == self.n_folds - 1
-        return np.asarray(self.mass.data if apart else self.corpora[fold])
+        """Return `C_ij` of each entry without a fold."""
+        outside = self.in_corpus is not None and fold == self.n_folds - 1
+        return np.asarray(self.mass.data if outside else self.corpora[fold])
 
     @cached_property
     def frequencies(self) -> Floats:
         """Class frequencies without each fold, a row per fold."""
-        mass = self.truth * self._learnt_weight[:, None]
-        each = np.zeros((self.n_folds, mass.shape[1]))
-        np.add.at(each, self.fold, mass)
-        left = np.maximum(mass.sum(axis=0) - each, 0.0)
-        totals = left.sum(axis=1, keepdims=True)
-        even = np.full(left.shape, 1 / left.shape[1])
-        return np.asarray(np.divide(left, totals, out=even, where=totals > 0))
+        mass = self.truth * self._corpus_weight[:, None]
+        by_fold = np.zeros((self.n_folds, mass.shape[1]))
+        np.add.at(by_fold, self.fold, mass)
+        remaining = np.maximum(mass.sum(axis=0) - by_fold, 0.0)
+        totals = remaining.sum(axis=1, keepdims=True)
+        uniform = np.full(remaining.shape, 1 / remaining.shape[1])
+        return np.asarray(np.divide(remaining, totals, out=uniform, where=totals > 0))
 
-    def judged(self, hypers: Sequence[Hyper]) -> list[Floats]:
-        """Probabilities of the items that are not learnt from, for each setting."""
+    def test_probabilities(self, hypers: Sequence[Hyper]) -> list[Floats]:
+        """Return the probabilities of the items that are not in the corpus, for each setting."""
         last = self.n_folds - 1
         return [P[self.fold == last] for P in self.probabilities(hypers, [last])]
 
     def probabilities(
         self, hypers: Sequence[Hyper], folds: Iterable[int] | None = None
     ) -> list[Floats]:
-        """Probabilities of the items by the corpus without their fold, for each setting.
+        """Return the probabilities of the items by the corpus without their fold, by setting.
 
-        Only those of some folds are computed, if these are named.
+        With `folds`, only the rows of items in these folds are computed.
         """
         folds = list(range(self.n_folds) if folds is None else folds)
-        found = [np.empty(self.truth.shape) for _ in hypers]
+        results = [np.empty(self.truth.shape) for _ in hypers]
         by_power: dict[float, list[int]] = {}
         for number, hyper in enumerate(hypers):
             by_power.setdefault(hyper.power if self.x is not None else 1.0, []).append(number)
         for power, numbers in by_power.items():
             Xp = self._matrix(power)
             for fold in folds:
-                own = np.flatnonzero(self.fold == fold)
-                rows = Xp[own]
-                for some in _batches(numbers, self.mass.shape):
-                    U = rows @ self._stacked([hypers[k] for k in some], fold)
-                    for number, scores in zip(some, np.split(U, len(some), axis=1), strict=True):
+                items = np.flatnonzero(self.fold == fold)
+                rows = Xp[items]
+                for batch in _batches(numbers, self.mass.shape):
+                    U = rows @ self._stacked([hypers[k] for k in batch], fold)
+                    for number, scores in zip(batch, np.split(U, len(batch), axis=1), strict=True):
                         p = hypers[number].power
-                        found[number][own] = formulas.probabilities(
+                        results[number][items] = formulas.probabilities(
                             np.ascontiguousarray(scores), p, self.frequencies[fold]
                         )
-        return found
+        return results
 
     def _stacked(self, hypers: Sequence[Hyper], fold: int) -> Floats:
-        """The weights of several settings side by side, features x (settings x classes)."""
+        """Return the weights of several settings side by side, features x (settings x classes)."""
         n_features, n_classes = self.mass.shape
-        table = np.zeros((n_features + 1, len(hypers) * n_classes))  # the last row: unknown
+        table = np.zeros(
+            (n_features + 1, len(hypers) * n_classes)
+        )  # the last row: unknown features
         rows = np.repeat(np.arange(n_features), np.diff(self.mass.indptr))
-        for place, W in enumerate(self._weights(self._corpus_without(fold), hypers)):
-            table[rows, self.mass.indices + place * n_classes] = W
+        for number, W in enumerate(self._weights(self._corpus_without(fold), hypers)):
+            table[rows, self.mass.indices + number * n_classes] = W
         return table
 
     def _matrix(self, power: float) -> sparse.csr_array:
-        """`x_j^p`, items x features (the last column: unknown)."""
+        """Return `x_j^p`, items x features; the last column is for unknown features."""
         xp = np.ones(len(self.features)) if self.x is None else self.x**power
         shape = (self.n_items, self.mass.shape[0] + 1)
         return sparse.csr_array((xp, self.features, self.offsets), shape=shape)
 
-    def waves(self, hyper: Hyper, part: NDArray[Any] | None = None) -> Waves:
-        """Items (None: all) as sums of amplitudes, for the phases."""
-        part = np.arange(self.n_items) if part is None else part
-        places, entries, amounts = self._triples(part)
-        data = self.weights(hyper)[self.fold[part[places]], entries]
+    def objective(self, hyper: Hyper, items: NDArray[Any] | None = None) -> Objective:
+        """Return the objective of phases on these items (None: all)."""
+        items = np.arange(self.n_items) if items is None else items
+        positions, entries, x = self._triples(items)
+        data = self.weights(hyper)[self.fold[items[positions]], entries]
         if self.x is not None:
-            data *= amounts**hyper.power
-        truth = np.ascontiguousarray(self.truth[part].T)
-        rows = self.mass.indices[entries].astype(np.int64) * len(part) + places
+            data *= x**hyper.power
+        truth = np.ascontiguousarray(self.truth[items].T)
+        rows = self.mass.indices[entries].astype(np.int64) * len(items) + positions
         shape = (truth.size, self.mass.nnz)
-        weight = self.sample_weight[part]
-        return Waves.of(data, rows, entries, shape, truth, weight, 1 / hyper.power)
+        weight = self.sample_weight[items]
+        return Objective.of(data, rows, entries, shape, truth, weight, 1 / hyper.power)
 
 
 def _ranges(
     starts: NDArray[Any], lengths: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(number of the range, number in it) for all the numbers of all these ranges."""
+    """Return (number of the range, integer in it) for all integers of several ranges."""
     bounds = offsets_of(lengths)
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    return owners, np.arange(bounds[-1]) + (starts - bounds[:-1])[owners]
+    numbers = np.repeat(np.arange(len(lengths)), lengths)
+    return numbers, np.arange(bounds[-1]) + (starts - bounds[:-1])[numbers]
 
 
 def _batches(numbers: list[int], shape: tuple[int, int]) -> list[list[int]]:
-    """Settings whose weights fit side by side."""
-    size = max(_CELLS // max(shape[0] * shape[1], 1), 1)
+    """Return the settings in batches whose weights fit side by side."""
+    size = max(_MAX_CELLS // max(shape[0] * shape[1], 1), 1)
     return [numbers[start : start + size] for start in range(0, len(numbers), size)]

@@ -1,4 +1,4 @@
-"""Interference as arrays: scores of many items as a function of the phases, and its gradient."""
+"""The objective that phases minimise: the cross-entropy of items, and its gradient."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from scipy import sparse
 from stc._core.formulas import Floats
 from stc._core.observations import sum_at
 
-# Scores below this share of the item's highest are taken for it, so that their logarithm is finite.
-_FAINT = 1e-12
-# Entries met less than this share of the average are taken for that often met.
-_RARE = 1e-2
-# The least probability of the true class that a loss will believe in.
-_LEAST = 1e-15
+# Scores are floored at this share of the item's maximum, so that their logarithm is finite.
+_SCORE_FLOOR = 1e-12
+# The norm of an entry is floored at this share of the mean norm.
+_NORM_FLOOR = 1e-2
+# Probabilities are floored at this in the log-loss.
+_PROBABILITY_FLOOR = 1e-15
 
 
-class Slope(NamedTuple):
-    """A loss, its derivatives, and the `ln P_in` it comes from."""
+class LossGradient(NamedTuple):
+    """A loss, its derivatives by angles and sharpness, and the `ln P_in` it is computed from."""
 
     loss: float
     angles: Floats
@@ -30,28 +30,29 @@ class Slope(NamedTuple):
     log_probabilities: Floats
 
 
-class Judgement(NamedTuple):
-    """How well items were predicted: mean log-loss and accuracy, by weight."""
+class Metrics(NamedTuple):
+    """Weighted mean log-loss and accuracy of items."""
 
     loss: float
     accuracy: float
 
 
 @dataclass(frozen=True)
-class Waves:
-    """Items as sums of amplitudes, `Z_in = sum_e A_(in)e e^{-i phi_e}`, e an entry of the corpus.
+class Objective:
+    """Scores of items as complex sums over entries of the corpus, and their loss.
 
-    Tables are classes x items here: sums over few classes are fastest across rows.
+    The score of class i for item n is the modulus of `Z_in = sum_e A_(in)e e^{-i phi_e}`. Tables
+    are classes x items: sums over few classes are fastest across rows.
 
     Attributes
     ----------
     amplitudes
-        A: a row per class and item, a column per entry; `W_ij x_j^p`, where the weights of an item
-        come from a corpus that does not hold it.
+        A: a row for each class and item, a column for each entry; `W_ij x_j^p`, with the weights
+        of a corpus without the item.
     truth
         The target of each item, as shares of the classes.
     weight
-        How much each item counts; 0 for one whose class had no score whatever the phases.
+        Weight of each item; 0 if its class has no score whatever the phases are.
     exponent
         1/p.
     """
@@ -65,29 +66,29 @@ class Waves:
     def of(
         cls,
         data: Floats,
-        places: NDArray[Any],
+        rows: NDArray[Any],
         entries: NDArray[Any],
         shape: tuple[int, int],
         truth: Floats,
         sample_weight: Floats,
         exponent: float,
-    ) -> Waves:
-        """Lay out amplitudes, given the row (class x item) and the entry of each."""
-        kept = np.flatnonzero(data)
-        # No probability can tell a factor of all an item's scores: with the largest amplitude 1,
-        # single precision can hold them.
-        items = places[kept] % truth.shape[1]
+    ) -> Objective:
+        """Build the table from amplitudes, the row (class x item) and the entry of each."""
+        nonzero = np.flatnonzero(data)
+        # A factor common to all scores of an item cancels in its probabilities: with the largest
+        # amplitude 1, single precision is enough.
+        items = rows[nonzero] % truth.shape[1]
         highest = np.zeros(truth.shape[1])
-        np.maximum.at(highest, items, data[kept])
-        amplitudes = (data[kept] / highest[items]).astype(np.float32)
-        table = sparse.csr_array((amplitudes, (places[kept], entries[kept])), shape=shape)
+        np.maximum.at(highest, items, data[nonzero])
+        amplitudes = (data[nonzero] / highest[items]).astype(np.float32)
+        table = sparse.csr_array((amplitudes, (rows[nonzero], entries[nonzero])), shape=shape)
         sums = np.asarray(table.sum(axis=1)).reshape(truth.shape)
-        known = ((sums > 0) & (truth > 0)).any(axis=0)
-        return cls(table, truth, np.where(known, sample_weight, 0.0), exponent)
+        scored = ((sums > 0) & (truth > 0)).any(axis=0)
+        return cls(table, truth, np.where(scored, sample_weight, 0.0), exponent)
 
     @cached_property
-    def scales(self) -> Floats:
-        """How far each phase should move in a step: entries that are rarely met move as readily.
+    def preconditioner(self) -> Floats:
+        """Factor of each phase in a step of the optimizer, larger for rare entries.
 
         It is one over the square root of the norm of the entry's shares of the scores.
         """
@@ -95,65 +96,66 @@ class Waves:
         lengths = np.diff(self.amplitudes.indptr)
         shares = self.amplitudes.data / np.repeat(np.where(sums > 0, sums, 1.0), lengths)
         norms = np.sqrt(sum_at(self.amplitudes.indices, shares**2, self.amplitudes.shape[1]))
-        met = norms > 0
-        scales = np.ones(len(norms))
-        if met.any():
-            norms = np.maximum(norms[met], _RARE * norms[met].mean()) ** -0.5
-            scales[met] = norms / np.exp(np.log(norms).mean())
-        return scales
+        used = norms > 0
+        factors = np.ones(len(norms))
+        if used.any():
+            norms = np.maximum(norms[used], _NORM_FLOOR * norms[used].mean()) ** -0.5
+            factors[used] = norms / np.exp(np.log(norms).mean())
+        return factors
 
-    def without(self, left_out: NDArray[np.bool_]) -> Waves:
-        """The same items, of which some count for nothing."""
+    def without(self, left_out: NDArray[np.bool_]) -> Objective:
+        """Return the objective with weight 0 for the items that are left out."""
         return replace(self, weight=np.where(left_out, 0.0, self.weight))
 
-    def _sums(self, angles: Floats) -> tuple[Floats, Floats]:
-        """Real and imaginary part of `Z_in`."""
-        turns = np.column_stack([np.cos(angles), -np.sin(angles)]).astype(np.float32)
-        Z = np.asarray(self.amplitudes @ turns, dtype=np.float64)
+    def _complex_scores(self, angles: Floats) -> tuple[Floats, Floats]:
+        """Return the real and the imaginary part of `Z_in`."""
+        factors = np.column_stack([np.cos(angles), -np.sin(angles)]).astype(np.float32)
+        Z = np.asarray(self.amplitudes @ factors, dtype=np.float64)
         return Z[:, 0].reshape(self.truth.shape), Z[:, 1].reshape(self.truth.shape)
 
-    def _logarithms(self, squares: Floats) -> Floats:
-        """`ln |Z_in|` from its square, of the faintest as if a little stronger."""
+    @staticmethod
+    def _log_moduli(squares: Floats) -> Floats:
+        """Return `ln |Z_in|` from `|Z_in|^2`, floored at 1e-12 of the item's maximum."""
         highest = squares.max(axis=0)
-        floor = np.where(highest > 0, highest, 1.0) * _FAINT**2
-        return 0.5 * np.log(np.maximum(squares, floor))
+        floor = np.where(highest > 0, highest, 1.0) * _SCORE_FLOOR**2
+        return np.asarray(0.5 * np.log(np.maximum(squares, floor)))
 
-    def logarithms(self, angles: Floats) -> Floats:
-        """`ln |Z_in|`."""
-        real, imaginary = self._sums(angles)
-        return self._logarithms(real**2 + imaginary**2)
+    def log_scores(self, angles: Floats) -> Floats:
+        """Return `ln |Z_in|`."""
+        real, imaginary = self._complex_scores(angles)
+        return self._log_moduli(real**2 + imaginary**2)
 
-    def softmax(self, logarithms: Floats, sharpness: float) -> Floats:
-        """`ln P_in`, `P_in = |Z_in|^tau / sum_k |Z_kn|^tau` with `tau = sharpness / p`."""
-        S = sharpness * self.exponent * logarithms
+    def log_probabilities(self, log_scores: Floats, sharpness: float) -> Floats:
+        """Return `ln P_in`, `P_in = |Z_in|^tau / sum_k |Z_kn|^tau` with `tau = sharpness / p`."""
+        S = sharpness * self.exponent * log_scores
         S -= S.max(axis=0)
         S -= np.log(np.exp(S).sum(axis=0))
         return S
 
-    def judgement(self, log_P: Floats) -> Judgement:
-        """Log-loss and accuracy of the items."""
+    def metrics(self, log_P: Floats) -> Metrics:
+        """Return log-loss and accuracy of the items."""
         total = max(float(self.weight.sum()), np.finfo(np.float64).tiny)
-        clipped = np.maximum(log_P, np.log(_LEAST))
-        loss = -float((self.truth * clipped).sum(axis=0) @ self.weight) / total
-        right = self.truth[np.argmax(log_P, axis=0), np.arange(log_P.shape[1])]
-        return Judgement(loss, float(right @ self.weight) / total)
+        floored = np.maximum(log_P, np.log(_PROBABILITY_FLOOR))
+        loss = -float((self.truth * floored).sum(axis=0) @ self.weight) / total
+        correct = self.truth[np.argmax(log_P, axis=0), np.arange(log_P.shape[1])]
+        return Metrics(loss, float(correct @ self.weight) / total)
 
-    def slope(self, angles: Floats, sharpness: float) -> Slope:
-        """Mean cross-entropy, its derivative by each angle and by the sharpness.
+    def gradient(self, angles: Floats, sharpness: float) -> LossGradient:
+        """Return the mean cross-entropy and its derivatives by each angle and by the sharpness.
 
         With `L = ln |Z|`, `R = P - Y`: the derivative by tau is `sum R L`, that by an angle `tau
         sum_in R_in A_(in)e imag(conj(Z_in) e^{-i phi_e}) / |Z_in|^2`.
         """
-        real, imaginary = self._sums(angles)
+        real, imaginary = self._complex_scores(angles)
         squares = real**2 + imaginary**2
-        L = self._logarithms(squares)
+        L = self._log_moduli(squares)
         tau = sharpness * self.exponent
-        log_P = self.softmax(L, sharpness)
+        log_P = self.log_probabilities(L, sharpness)
         share = self.weight / max(float(self.weight.sum()), np.finfo(np.float64).tiny)
         R = (np.exp(log_P) - self.truth) * share
         loss = -float((self.truth * log_P).sum(axis=0) @ share)
-        bent = tau * R / np.where(squares > 0, squares, 1.0)
-        both = np.column_stack([(bent * real).ravel(), (bent * imaginary).ravel()])
-        Q = np.asarray(self.amplitudes.T @ both.astype(np.float32), dtype=np.float64)
+        factors = tau * R / np.where(squares > 0, squares, 1.0)
+        parts = np.column_stack([(factors * real).ravel(), (factors * imaginary).ravel()])
+        Q = np.asarray(self.amplitudes.T @ parts.astype(np.float32), dtype=np.float64)
         by_angle = -np.sin(angles) * Q[:, 0] - np.cos(angles) * Q[:, 1]
-        return Slope(loss, by_angle, float((R * L).sum()) * self.exponent, log_P)
+        return LossGradient(loss, by_angle, float((R * L).sum()) * self.exponent, log_P)

@@ -1,4 +1,4 @@
-"""Phases as a caller gives them -> an angle for each entry of the corpus."""
+"""Phases given by a user -> an angle for each entry of the corpus."""
 
 from __future__ import annotations
 
@@ -6,113 +6,125 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stc._core.corpus import Phases
+from stc._core.formulas import Floats
 from stc._core.model import Model, shown
 from stc._core.tensor import Subset
 from stc._core.vocabulary import Attribute, Value
 from stc._input.theta import numbers
 from stc._input.values import canonical
-
-Floats = NDArray[np.float64]
+from stc.exceptions import ParameterError, ParameterTypeError
 
 
 def given_phases(model: Model, given: Any) -> dict[Subset, Phases]:
-    """Read phases out of {class: {attribute: {value: radians}}}, or an array features x classes."""
+    """Return the phases given as {class: {attribute: {value: radians}}} or as an array.
+
+    An array has a row for each feature and a column for each class.
+    """
     if isinstance(given, Mapping) and not given:
         return {}
     if len(model.dimensions.names) > 1:
-        raise ValueError(
-            "phases can be given for one dimension only; with several, learn them: phases='learn'"
+        raise ParameterError(
+            "phases can be given for one dimension only",
+            hint="with several dimensions, learn them: phases='learn'",
         )
-    if model.dimensions.whole not in model.corpora:
-        return {}  # a policy of the class frequencies alone has nothing to turn
-    if not isinstance(given, Mapping):
-        return {model.dimensions.whole: Phases(_of_array(model, given))}
+    whole = model.dimensions.whole
+    if whole not in model.corpora:
+        return {}  # the policy uses the class frequencies alone
+    table = _read_mapping(model, given) if isinstance(given, Mapping) else _read_array(model, given)
+    mass = model.corpora[whole].mass
+    rows = np.repeat(np.arange(mass.shape[0]), np.diff(mass.indptr))
+    return {whole: Phases(np.asarray(table[rows, mass.indices]))}
+
+
+def _read_mapping(model: Model, given: Mapping[Any, Any]) -> Floats:
+    """Return the angles of a mapping, features x classes."""
     table = np.zeros(model.corpora[model.dimensions.whole].mass.shape)
-    classes = model.form.shown_classes(model.classes)
-    labels = {label: k for k, label in enumerate(_labels(model, classes))}
+    columns = {label: column for column, label in enumerate(_labels(model))}
     for label, by_attribute in given.items():
-        if label not in labels:
-            known = ", ".join(map(shown, list(labels)[:5]))
-            raise ValueError(f"phases names the class {label!r}, never learnt; there is {known}")
-        _read_class(model, by_attribute, table[:, labels[label]])
-    return {model.dimensions.whole: Phases(_at_entries(model, table))}
+        if label not in columns:
+            known = ", ".join(map(shown, list(columns)[:5]))
+            raise ParameterError(
+                f"phases has the class {label!r}, which was never learnt; learnt were {known}"
+            )
+        _read_class(model, by_attribute, table[:, columns[label]])
+    return table
 
 
-def _labels(model: Model, classes: Any) -> list[Any]:
+def _labels(model: Model) -> list[Any]:
+    """Return the classes as a user writes them."""
     if model.form.kind == "joint":
         return list(model.classes)
+    classes = model.form.shown_classes(model.classes)
     return [label.item() if isinstance(label, np.generic) else label for label in classes]
 
 
 def _read_class(model: Model, by_attribute: Any, angles: Floats) -> None:
-    """Enter the angles of one class."""
+    """Enter the angles of one class in its column of the table."""
     if not isinstance(by_attribute, Mapping):
-        raise TypeError("phases is {class: {attribute: {value: radians}}}, or of words in between")
-    index = model.vocabulary.index
-    if model.schema.kind != "table":  # words, or columns of counts, have no attribute
+        raise ParameterTypeError(
+            f"phases of a class must be a mapping, got {type(by_attribute).__name__}",
+            hint="give {class: {attribute: {value: radians}}}, or {class: {word: radians}}",
+        )
+    is_table = model.schema.kind == "table"
+    if not is_table:  # words and columns of counts have no attribute
         by_attribute = {None: by_attribute}
     for attribute, by_value in by_attribute.items():
-        if attribute not in index and model.schema.kind == "table":
-            raise ValueError(f"phases names the attribute {attribute!r}, never learnt")
+        column = None if attribute is None else str(attribute)
+        if is_table and attribute not in model.vocabulary.index:
+            raise ParameterError("phases has an attribute that was never learnt", column=column)
         if not isinstance(by_value, Mapping):
-            raise TypeError(f"phases of {attribute!r} is {by_value!r}; give {{value: radians}}")
+            raise ParameterTypeError(
+                f"phases of an attribute must be a mapping, got {by_value!r}",
+                column=column,
+                hint="give {value: radians}",
+            )
         for value, angle in by_value.items():
-            place = _place(model, attribute, _canonical(value))
-            if place is not None:  # a value that comes later starts at 0
-                angles[place] = _radians(angle, f"phases of {attribute!r}, {value!r}")
+            row = _row(model, attribute, value)
+            if row is not None:  # phases of values that are learnt later start at 0
+                angles[row] = _radians(angle, value, column)
 
 
-def _place(model: Model, attribute: Attribute, value: Value) -> int | None:
+def _row(model: Model, attribute: Attribute, value: Any) -> int | None:
+    """Return the row of a feature in the corpus, or None if it was never learnt."""
+    name: Value = tuple(map(canonical, value)) if isinstance(value, tuple) else canonical(value)
     if model.vocabulary.index:
-        where = (
-            () if attribute is None and isinstance(value, tuple) else attribute
-        )  # words in a row
-        return model.vocabulary.index.get(where, {}).get(value)
-    number = str(value).removeprefix("x")
+        is_ngram = attribute is None and isinstance(name, tuple)
+        return model.vocabulary.index.get(() if is_ngram else attribute, {}).get(name)
+    number = str(name).removeprefix("x")
     return int(number) if number.isdigit() and int(number) < model.vocabulary.size else None
 
 
-def _canonical(value: Any) -> Value:
-    if isinstance(value, tuple):
-        return tuple(canonical(own) for own in value)
-    return canonical(value)
-
-
-def _radians(angle: Any, where: str) -> float:
+def _radians(angle: Any, value: Any, column: str | None) -> float:
+    """Return an angle as a finite number."""
     try:
         number = float("a string" if isinstance(angle, (str, bytes)) else angle)
     except (TypeError, ValueError):
-        raise TypeError(f"{where}: an angle must be a number, got {angle!r}") from None
+        message = f"phase of {value!r}: an angle must be a number, got {angle!r}"
+        raise ParameterTypeError(message, column=column) from None
     if not np.isfinite(number):
-        raise ValueError(f"{where}: an angle must be finite, got {angle!r}")
+        message = f"phase of {value!r}: an angle must be finite, got {angle!r}"
+        raise ParameterError(message, column=column)
     return number
 
 
-def _of_array(model: Model, given: Any) -> Floats:
+def _read_array(model: Model, given: Any) -> Floats:
+    """Return the angles of an array, features x classes, with 0 for features without items."""
     corpus = model.corpora[model.dimensions.whole]
     rows = np.flatnonzero(corpus.used_rows)
     shape = (len(rows), corpus.mass.shape[1])
     try:
         array = numbers(given)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"phases must be numbers: {error}") from error
+        raise ParameterTypeError(f"phases must be numbers: {error}") from error
     if array.shape != shape:
-        raise ValueError(
-            f"phases has shape {array.shape}, the corpus {shape}: a row for each of "
-            "get_feature_names_out(), a column for each of classes_"
+        raise ParameterError(
+            f"phases has shape {array.shape}, the corpus {shape}",
+            hint="give a row for each of get_feature_names_out(), a column for each of classes_",
         )
     if not np.isfinite(array).all():
-        raise ValueError("phases must be finite angles")
+        raise ParameterError("phases must be finite angles")
     table = np.zeros(corpus.mass.shape)
     table[rows] = array
-    return _at_entries(model, table)
-
-
-def _at_entries(model: Model, table: Floats) -> Floats:
-    """The angles of the entries that there are."""
-    mass = model.corpora[model.dimensions.whole].mass
-    rows = np.repeat(np.arange(mass.shape[0]), np.diff(mass.indptr))
-    return np.asarray(table[rows, mass.indices])
+    return table

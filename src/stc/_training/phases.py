@@ -1,83 +1,72 @@
-"""Learning phases: by gradient, on items judged by weights that do not hold them."""
+"""Phases learnt by gradient descent, on items predicted by weights that leave them out."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy import optimize
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
-from threadpoolctl import threadpool_limits
 
 from stc._core.cascade import Hyper
 from stc._core.corpus import Phases
 from stc._core.formulas import Floats
 from stc._core.model import Model, shown
 from stc._core.observations import Column, Observations
-from stc._training.crossfit import CrossFit, folds_of
+from stc._training.crossfit import CrossFit
+from stc._training.descent import Descent, Point, best_sharpness, random_start, scaled_penalty
+from stc._training.folds import stratified_folds
 from stc._training.history import HISTORY
-from stc._training.objective import Judgement, Waves
+from stc._training.objective import Metrics, Objective
 from stc._utils.progress import Progress
+from stc._utils.validation import Interval
+from stc.exceptions import DataError, ParameterError
 
 log = logging.getLogger("stc")
 
-# What writes down a step: its number, its loss, and how held-out items are judged.
-Remember = Callable[[int, float, Judgement | None], None]
-
-# Spread of the random phases at the start: zero is a stationary point.
-_START = 0.1
-# How far ln(sharpness) may go.
-_SHARPEST = 6.0
-# A descent ends when so many steps have not lowered the loss of the items left out; not too soon,
-# for it may take many to leave the start.
-_PATIENCE, _SOON = 15, 40
-# Steps of one descent by mini-batches, their size, and how they remember.
-_STEPS, _STEP, _MEMORY = 300, 0.03, (0.9, 0.999)
-_TINY = 1e-12
-# How L-BFGS remembers and when it ends.
-_LBFGS = {"maxcor": 20, "ftol": 1e-7, "gtol": 1e-7}
-# Where descents are cheap (so many amplitudes), so many are begun, and the deepest counts.
+# Early stopping: steps without a lower held-out loss, and the first step at which it may stop,
+# because it may take many steps to leave the start.
+_PATIENCE, _MIN_STEPS = 15, 40
+# Up to this many amplitudes, several starts are tried and the lowest loss is used.
 _CHEAP, _STARTS = 1_000_000, 3
-# Phases may cost this many standard errors of the accuracy, not more.
+# Number of standard errors of the accuracy that phases may cost.
 _NOISE = 0.5
 
 
+@dataclass(eq=False, repr=False)
 class PhaseLearner(BaseEstimator):  # type: ignore[misc]
-    """How phases are learnt: the options of `phases="learn"`.
+    """Options for learning phases: `SparseTensorClassifier(phases=PhaseLearner(...))`.
 
-    The cross-entropy of items, each judged by weights from which it was left out, is minimised over
-    the phases and over the sharpness of the probabilities. The penalty `lambda * sharpness *
-    sum(1 - cos phi) / values per item` keeps contributions together. Penalty and number of
-    iterations are those that do best on items left out of the learning, too; if no phases do better
-    than none, there are none.
+    Phases and the sharpness of the probabilities minimise the cross-entropy of items, each
+    predicted by weights from which it was left out. The penalty `lambda * sharpness *
+    sum(1 - cos phi) / values per item` keeps phases small. Penalty and number of iterations have
+    the lowest loss on held-out items. If no phases improve the held-out loss, there are none.
 
     Parameters
     ----------
     penalties : tuple of float, default=(16.0, 4.0, 1.0, 0.25)
-        The lambdas to try, strongest first; infinite: no phases, only the sharpness.
+        Values of lambda to try, largest first. Infinity learns the sharpness and no phases.
     max_iter : int, default=200
-        The most iterations of a descent.
+        Maximum number of iterations of a descent.
     folds : int, default=10
-        Parts of the items that are left out of the weights together.
+        Number of folds. The items of a fold are left out of their weights together.
     validation : int, default=5
-        How many of these choose penalty and iterations. 0: none, the first penalty is used with
-        all iterations.
+        Number of folds that choose the penalty and the number of iterations. With 0, the first
+        penalty is used with `max_iter` iterations.
     max_amplitudes : int, default=60_000_000
-        Beyond this many (item, value, class) triples, learn by mini-batches of them.
+        Number of (item, value, class) triples beyond which phases are learnt by mini-batches.
     time_limit : float, default=None
-        Seconds after which no new descent is begun.
+        Seconds after which no other penalty is tried.
     random_state : int or RandomState, default=0
-        Where the phases start, and which items are left out.
+        Seed of the folds and of the phases at the start.
     progress : bool, default=None
-        Whether to show a bar. None: on a terminal.
+        Whether to show a progress bar. None: only on a terminal.
 
     Examples
     --------
@@ -102,133 +91,24 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         "progress": [bool, None],
     }
 
-    def __init__(
-        self,
-        penalties: tuple[float, ...] = (16.0, 4.0, 1.0, 0.25),
-        *,
-        max_iter: int = 200,
-        folds: int = 10,
-        validation: int = 5,
-        max_amplitudes: int = 60_000_000,
-        time_limit: float | None = None,
-        random_state: Any = 0,
-        progress: bool | None = None,
-    ) -> None:
-        self.penalties = penalties
-        self.max_iter = max_iter
-        self.folds = folds
-        self.validation = validation
-        self.max_amplitudes = max_amplitudes
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.progress = progress
-
-
-class Point(NamedTuple):
-    """Where a descent is: the phases and the sharpness."""
-
-    angles: Floats
-    sharpness: float
-
-
-# What is told of each step: its number from 1, the loss, `ln P` of the items; True ends it.
-Watch = Callable[[int, float, Floats], bool | None]
-
-
-@dataclass(frozen=True)
-class Descent:
-    """Minimise `cross-entropy + lambda sharpness sum(1 - cos phi) / (m n)` from a start.
-
-    Attributes
-    ----------
-    waves
-        The items.
-    penalty
-        `lambda / (m n)`.
-    """
-
-    waves: Waves
-    penalty: float
-
-    def run(self, start: Point, max_iter: int, watch: Watch) -> Point:
-        """Go down by L-BFGS, each phase in steps that suit how often its entry is met."""
-        scale = np.append(self.waves.scales, 1.0)
-        last: tuple[float, Floats] = (0.0, start.angles)
-
-        def value(u: Floats) -> tuple[float, Floats]:
-            nonlocal last
-            x = u * scale
-            point = Point(x[:-1], float(np.exp(x[-1])))
-            loss, gradient, log_P = self.penalised(self.waves, point)
-            last = loss, log_P
-            gradient[-1] *= point.sharpness  # by the logarithm of the sharpness
-            return loss, gradient * scale
-
-        steps = 0
-
-        def stepped(intermediate_result: Any) -> None:
-            nonlocal steps
-            steps += 1
-            if watch(steps, *last):
-                raise StopIteration
-
-        u = np.append(start.angles, np.log(start.sharpness)) / scale
-        free = [(None, None)] * len(start.angles)
-        # Its vectors are too short for threads, which would only wait for each other.
-        with threadpool_limits(1, user_api="blas"):
-            result = optimize.minimize(
-                value,
-                u,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=[*free, (-_SHARPEST, _SHARPEST)],
-                callback=stepped,
-                options={"maxiter": max_iter, **_LBFGS},
-            )
-        x = result.x * scale
-        return Point(_wrapped(x[:-1]), float(np.exp(x[-1])))
-
-    def penalised(self, waves: Waves, point: Point) -> tuple[float, Floats, Floats]:
-        """The loss, its derivatives by angles and sharpness, and `ln P`."""
-        slope = waves.slope(*point)
-        bent = self.penalty * float((1 - np.cos(point.angles)).sum())
-        gradient = slope.angles + self.penalty * point.sharpness * np.sin(point.angles)
-        loss = slope.loss + point.sharpness * bent
-        return loss, np.append(gradient, slope.sharpness + bent), slope.log_probabilities
-
-
-def strength(penalty: float, cross: CrossFit, weight: Floats) -> float:
-    """`lambda / (m n)`: the penalty for items of this weight, with so many values each."""
-    return penalty / (max(cross.values_per_item, 1.0) * max(float(weight.sum()), 1.0))
-
-
-def start_of(cross: CrossFit, random_state: Any) -> Point:
-    """Small random phases: at zero nothing would move."""
-    generator = check_random_state(random_state)
-    return Point(generator.normal(0.0, _START, cross.mass.nnz), 1.0)
-
-
-def best_sharpness(waves: Waves) -> float:
-    """The sharpness that fits best without phases: probabilities that mean what they say."""
-    if not waves.weight.any():
-        return 1.0
-    logarithms = waves.logarithms(np.zeros(waves.amplitudes.shape[1]))
-
-    def loss(logarithm: float) -> float:
-        return waves.judgement(waves.softmax(logarithms, float(np.exp(logarithm)))).loss
-
-    bounds = (-_SHARPEST, _SHARPEST)
-    found = optimize.minimize_scalar(loss, bounds=bounds, method="bounded")
-    return float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
+    penalties: tuple[float, ...] = (16.0, 4.0, 1.0, 0.25)
+    _: KW_ONLY
+    max_iter: int = 200
+    folds: int = 10
+    validation: int = 5
+    max_amplitudes: int = 60_000_000
+    time_limit: float | None = None
+    random_state: Any = 0
+    progress: bool | None = None
 
 
 class Choice(NamedTuple):
-    """What held-out items say: a penalty and a number of steps; None: no phases."""
+    """The penalty and number of steps that held-out items choose; penalty None: no phases."""
 
     penalty: float | None
     steps: int
-    judgement: Judgement
-    without: Judgement
+    metrics: Metrics
+    baseline: Metrics
 
 
 def with_phases(
@@ -239,227 +119,183 @@ def with_phases(
     sample_weight: Floats,
     hyper: Hyper,
 ) -> tuple[Model, pl.DataFrame]:
-    """The model with phases learnt from items, for each set of its policy; and what was tried."""
+    """Return the model with phases learnt for each set of its policy, and the history."""
     _check(learner)
     labels = np.asarray(target.values)[target.entries()[1]]
     unknown = np.flatnonzero(~np.isin(labels, model.classes))
     if len(unknown):
-        raise ValueError(f"y has the class {shown(labels[unknown[0]])}, which was never learnt")
+        raise DataError(f"y has the class {shown(labels[unknown[0]])}, which was never learnt")
     classes = np.argmax(target.matrix().toarray(), axis=1)
-    count = min(learner.folds, observed.n_items)
-    fold = folds_of(classes, count, check_random_state(learner.random_state))
-    corpora, tables = dict(model.corpora), [pl.DataFrame(schema=HISTORY)]
+    n_folds = min(learner.folds, observed.n_items)
+    fold = stratified_folds(classes, n_folds, check_random_state(learner.random_state))
+    corpora, histories = dict(model.corpora), [pl.DataFrame(schema=HISTORY)]
     for subset in filter(None, model.policy):
-        cross = CrossFit.of(model, subset, observed, target, sample_weight, fold)
-        phases, tried = _Learning(learner, cross, hyper).run()
+        cross = CrossFit.from_model(model, subset, observed, target, sample_weight, fold)
+        phases, history = _PhaseSearch(learner, cross, hyper).run()
         corpora[subset] = replace(corpora[subset], phases=phases)
-        tables.append(tried)
-    return replace(model, corpora=corpora), pl.concat(tables)
+        histories.append(history)
+    return replace(model, corpora=corpora), pl.concat(histories)
 
 
 def _check(learner: PhaseLearner) -> None:
-    """Refuse options that make no sense."""
+    """Raise an error for options that are not valid."""
     learner._validate_params()
     for penalty in learner.penalties:
         if not isinstance(penalty, Real) or not penalty >= 0:
-            raise ValueError(f"penalties holds {penalty!r}; each is a number from 0")
+            raise ParameterError(f"penalties contains {penalty!r}, which is not a number from 0 on")
 
 
-class _Learning:
-    """One go at the phases of one corpus."""
+class _PhaseSearch:
+    """Choice of a penalty for one corpus, and its phases."""
 
     def __init__(self, learner: PhaseLearner, cross: CrossFit, hyper: Hyper) -> None:
         self.learner = learner
         self.cross = cross
         self.hyper = hyper
         self.parts = cross.parts(learner.max_amplitudes)
-        # On more items than fit at once, the first part chooses for all.
-        self.waves = cross.waves(hyper, self.parts[0])
+        # With more items than fit in memory, the first part chooses the penalty.
+        self.objective = cross.objective(hyper, self.parts[0])
         self.fold = cross.fold[self.parts[0]]
-        self.start = start_of(cross, learner.random_state)
-        self.history: list[dict[str, Any]] = []
-        self.began = time.monotonic()
+        self.start = random_start(cross, learner.random_state)
+        self.history: list[tuple[Any, ...]] = []
+        self.start_time = time.monotonic()
 
     def run(self) -> tuple[Phases | None, pl.DataFrame]:
         with Progress("learning the phases", self.learner.progress) as progress:
-            choice = self._chosen(progress) if self.learner.validation else self._given()
-            found = self._final(choice, progress)
-        _log(choice, found)
-        return found, pl.DataFrame(self.history, schema=HISTORY)
+            choice = self._validated(progress) if self.learner.validation else self._first()
+            phases = self._final(choice, progress)
+        _log(choice, phases)
+        return phases, pl.DataFrame(self.history, schema=HISTORY, orient="row")
 
-    def _given(self) -> Choice:
-        """What the options say, without a look at items held out."""
+    def _first(self) -> Choice:
+        """Return the first penalty with all iterations, without validation."""
         penalty = next(iter(self.learner.penalties), np.inf)
-        nothing = Judgement(np.nan, np.nan)
+        unknown = Metrics(np.nan, np.nan)
         finite = None if np.isinf(penalty) else penalty
-        return Choice(finite, self.learner.max_iter, nothing, nothing)
+        return Choice(finite, self.learner.max_iter, unknown, unknown)
 
-    def _chosen(self, progress: Progress) -> Choice:
-        """Penalty and steps with the lowest held-out loss that cost no accuracy."""
+    def _validated(self, progress: Progress) -> Choice:
+        """Return the choice with the lowest held-out loss that costs no accuracy."""
         folds = [k for k in range(self.learner.validation) if (self.fold == k).any()]
-        watched = self.waves.without(~np.isin(self.fold, folds))
-        without = self._sharpened(watched)
-        count = max(int(np.count_nonzero(watched.weight)), 1)
-        noise = _NOISE * np.sqrt(without.accuracy * (1 - without.accuracy) / count)
-        best = Choice(None, 0, without, without)
+        held_out = self.objective.without(~np.isin(self.fold, folds))
+        baseline = self._baseline(held_out)
+        count = max(int(np.count_nonzero(held_out.weight)), 1)
+        noise = _NOISE * np.sqrt(baseline.accuracy * (1 - baseline.accuracy) / count)
+        best = Choice(None, 0, baseline, baseline)
         for number, penalty in enumerate(filter(np.isfinite, self.learner.penalties)):
-            if self._late() or not watched.weight.any():
+            if self._timed_out() or not held_out.weight.any():
                 break
             progress.update(number, len(self.learner.penalties) + 1, f"penalty {penalty:g}")
             allowed = [
-                Choice(penalty, step + 1, own, without)
-                for step, own in enumerate(self._curve(penalty, folds))
-                if own.accuracy >= without.accuracy - noise
+                Choice(penalty, step + 1, metrics, baseline)
+                for step, metrics in enumerate(self._learning_curve(penalty, folds))
+                if metrics.accuracy >= baseline.accuracy - noise
             ]
-            found = min(allowed, key=lambda choice: choice.judgement.loss, default=best)
-            if found.judgement.loss < best.judgement.loss:
-                best = found
+            choice = min(allowed, key=lambda choice: choice.metrics.loss, default=best)
+            if choice.metrics.loss < best.metrics.loss:
+                best = choice
         return best
 
     @staticmethod
-    def _sharpened(waves: Waves) -> Judgement:
-        """Judgement without phases but with the best sharpness, which phases have to beat."""
-        logarithms = waves.logarithms(np.zeros(waves.amplitudes.shape[1]))
-        return waves.judgement(waves.softmax(logarithms, best_sharpness(waves)))
+    def _baseline(objective: Objective) -> Metrics:
+        """Return the metrics without phases and with the best sharpness."""
+        log_scores = objective.log_scores(np.zeros(objective.amplitudes.shape[1]))
+        sharpness = best_sharpness(objective)
+        return objective.metrics(objective.log_probabilities(log_scores, sharpness))
 
-    def _curve(self, penalty: float, folds: list[int]) -> list[Judgement]:
-        """Judgement of the held-out items after each step, over all validation folds."""
+    def _learning_curve(self, penalty: float, folds: list[int]) -> list[Metrics]:
+        """Return the mean metrics of the held-out items after each step, over the folds."""
         curves, weights = [], []
         for fold in folds:
-            held = self.fold == fold
-            learning, watched = self.waves.without(held), self.waves.without(~held)
-            if not learning.weight.any() or not watched.weight.any():
+            test = self.fold == fold
+            training, held_out = self.objective.without(test), self.objective.without(~test)
+            if not training.weight.any() or not held_out.weight.any():
                 continue
-            curve = _Curve(watched, self._remember(penalty, fold))
-            descent = Descent(learning, strength(penalty, self.cross, learning.weight))
-            descent.run(self.start, self.learner.max_iter, curve)
-            curves.append(curve.judgements)
-            weights.append(float(watched.weight.sum()))
+            stopping = _EarlyStopping(held_out, self._recorder(penalty, fold))
+            descent = Descent(training, scaled_penalty(penalty, self.cross, training.weight))
+            descent.run(self.start, self.learner.max_iter, stopping)
+            curves.append(stopping.curve)
+            weights.append(float(held_out.weight.sum()))
+        # A descent that stopped early keeps its last metrics.
         longest = max(map(len, curves), default=0)
-        return [_mean([_at(own, step) for own in curves], weights) for step in range(longest)]
+        by_step = [[curve[min(k, len(curve) - 1)] for curve in curves] for k in range(longest)]
+        return [Metrics(*np.average(step, axis=0, weights=weights).tolist()) for step in by_step]
 
     def _final(self, choice: Choice, progress: Progress) -> Phases | None:
-        """Learn with all items what was chosen."""
-        number = len(self.learner.penalties)
+        """Return the phases of the choice, learnt from all items."""
         if choice.penalty is None:
-            sharpness = best_sharpness(self.waves)
+            sharpness = best_sharpness(self.objective)
             zero = np.zeros(self.cross.mass.nnz)
             return None if sharpness == 1.0 else Phases(zero, sharpness)
-        progress.update(number, number + 1, f"penalty {choice.penalty:g}, all items")
-        whole = len(self.parts) == 1
-        weight = self.waves.weight if whole else self.cross.sample_weight
-        descent = Descent(self.waves, strength(choice.penalty, self.cross, weight))
-        if not whole:
-            return Phases(*self._by_batches(descent, self._remember(choice.penalty, None)))
-        few = self.waves.amplitudes.nnz <= _CHEAP
-        starts = [self.start, *self._more_starts()] if few else [self.start]
-        found = []
+        in_memory = len(self.parts) == 1
+        weight = self.objective.weight if in_memory else self.cross.sample_weight
+        descent = Descent(self.objective, scaled_penalty(choice.penalty, self.cross, weight))
+        text, number = f"penalty {choice.penalty:g}, all items", len(self.learner.penalties)
+        progress.update(number, number + 1, text)
+        if not in_memory:
+            record = self._recorder(choice.penalty, None)
+            return Phases(*descent.run_batches(self.start, self._draw_objective(), record))
+        cheap = self.objective.amplitudes.nnz <= _CHEAP
+        starts = [self.start, *self._more_starts()] if cheap else [self.start]
+        results = []
         for number, start in enumerate(starts):
-            progress.update(number, len(starts), f"penalty {choice.penalty:g}, all items")
-            remember = self._remember(choice.penalty, None, number)
-            point = descent.run(start, choice.steps, _written(remember))
-            found.append((descent.penalised(self.waves, point)[0], number, point))
-        return Phases(*min(found)[2])
+            progress.update(number, len(starts), text)
+            point = descent.run(start, choice.steps, self._recorder(choice.penalty, None, number))
+            results.append((descent.penalised(self.objective, point)[0], number, point))
+        return Phases(*min(results)[2])
 
     def _more_starts(self) -> list[Point]:
-        """Where else to start: some descents end where it is not deep."""
+        """Return other starts, because some descents end in a poor local minimum."""
         generator = check_random_state(self.learner.random_state)
         seeds = generator.randint(2**31 - 1, size=_STARTS - 1)
-        return [start_of(self.cross, int(seed)) for seed in seeds]
+        return [random_start(self.cross, int(seed)) for seed in seeds]
 
-    def _by_batches(self, descent: Descent, remember: Remember) -> Point:
-        """Go down by small steps (Adam), each on another batch of the items."""
+    def _draw_objective(self) -> Callable[[], Objective]:
+        """Return a function that draws the objective of a random part of the items."""
         generator = check_random_state(self.learner.random_state)
-        x = np.append(self.start.angles, np.log(self.start.sharpness))
-        mean, square = np.zeros_like(x), np.zeros_like(x)
-        for step in range(1, _STEPS + 1):
-            waves = self.cross.waves(self.hyper, self.parts[generator.randint(len(self.parts))])
-            point = Point(x[:-1], float(np.exp(x[-1])))
-            loss, gradient, _ = descent.penalised(waves, point)
-            gradient[-1] *= point.sharpness
-            remember(step, loss, None)
-            mean += (1 - _MEMORY[0]) * (gradient - mean)
-            square += (1 - _MEMORY[1]) * (gradient**2 - square)
-            unbiased = mean / (1 - _MEMORY[0] ** step), square / (1 - _MEMORY[1] ** step)
-            rate = _STEP * (1 - (step - 1) / _STEPS)
-            x = x - rate * unbiased[0] / (np.sqrt(unbiased[1]) + _TINY)
-            x[-1] = np.clip(x[-1], -_SHARPEST, _SHARPEST)
-        return Point(_wrapped(x[:-1]), float(np.exp(x[-1])))
+        return lambda: self.cross.objective(
+            self.hyper, self.parts[generator.randint(len(self.parts))]
+        )
 
-    def _late(self) -> bool:
+    def _timed_out(self) -> bool:
         limit = self.learner.time_limit
-        return limit is not None and time.monotonic() - self.began >= limit
+        return limit is not None and time.monotonic() - self.start_time >= limit
 
-    def _remember(self, penalty: float, fold: int | None, start: int = 0) -> Remember:
-        """What writes the steps of a descent into the history."""
+    def _recorder(self, penalty: float, fold: int | None, start: int = 0) -> Callable[..., None]:
+        """Return a callback that adds the steps of a descent to the history."""
 
-        def remember(step: int, loss: float, held_out: Judgement | None) -> None:
-            row = {"penalty": penalty, "fold": fold, "start": start, "iteration": step}
-            row["loss"] = loss
-            if held_out is not None:
-                row |= {"held_out_loss": held_out.loss, "held_out_accuracy": held_out.accuracy}
-            self.history.append(row)
+        def record(step: int, loss: float, log_P: Floats, held_out: Any = (None, None)) -> None:
+            self.history.append((penalty, fold, start, step, loss, *held_out))
 
-        return remember
+        return record
 
 
-def _log(choice: Choice, found: Phases | None) -> None:
-    """Say in a line what was learnt."""
-    sharpness = 1.0 if found is None else found.sharpness
+def _log(choice: Choice, phases: Phases | None) -> None:
+    """Log what was learnt, in one line."""
+    sharpness = 1.0 if phases is None else phases.sharpness
+    validated = not np.isnan(choice.metrics.loss)
     if choice.penalty is None:
-        log.info("phases: none are better than none; sharpness %.3g", sharpness)
+        result = "No phases improved the held-out loss" if validated else "Learnt no phases"
+        log.info("%s; sharpness %.3g", result, sharpness)
         return
-    if np.isnan(choice.judgement.loss):  # nothing was held out
-        given = choice.penalty, choice.steps, sharpness
-        log.info("phases: penalty %g, up to %d iterations, sharpness %.3g", *given)
-        return
-    log.info(
-        "phases: penalty %g, %d iterations, sharpness %.3g; held-out log-loss %.4f (%.4f without), "
-        "accuracy %.4f (%.4f without)",
-        choice.penalty,
-        choice.steps,
-        sharpness,
-        choice.judgement.loss,
-        choice.without.loss,
-        choice.judgement.accuracy,
-        choice.without.accuracy,
-    )
+    text, values = "Learnt phases: penalty %g, up to %d iterations, sharpness %.3g", []
+    if validated:
+        text += "; held-out log-loss %.4f, accuracy %.4f; without phases %.4f and %.4f"
+        values = [*choice.metrics, *choice.baseline]
+    log.info(text, choice.penalty, choice.steps, sharpness, *values)
 
 
-def _written(remember: Remember) -> Watch:
-    """What writes down the steps of a descent, and no more."""
+@dataclass
+class _EarlyStopping:
+    """Callback that records held-out metrics after each step and stops when they get worse."""
 
-    def watch(step: int, loss: float, log_probabilities: Floats) -> None:
-        remember(step, loss, None)
-
-    return watch
-
-
-class _Curve:
-    """Watches a descent: judges the held-out items after each step, ends it when they get worse."""
-
-    def __init__(self, watched: Waves, remember: Remember) -> None:
-        self.watched = watched
-        self.remember = remember
-        self.judgements: list[Judgement] = []
+    held_out: Objective
+    record: Callable[..., None]
+    curve: list[Metrics] = field(default_factory=list)
 
     def __call__(self, step: int, loss: float, log_probabilities: Floats) -> bool:
-        judgement = self.watched.judgement(log_probabilities)
-        self.remember(step, loss, judgement)
-        self.judgements.append(judgement)
-        losses = [own.loss for own in self.judgements]
-        return len(losses) > _SOON and min(losses[-_PATIENCE:]) > min(losses)
-
-
-def _at(curve: list[Judgement], step: int) -> Judgement:
-    """The judgement after a step; a descent that ended early stays where it ended."""
-    return curve[min(step, len(curve) - 1)]
-
-
-def _mean(judgements: list[Judgement], weights: list[float]) -> Judgement:
-    return Judgement(*np.average(judgements, axis=0, weights=weights).tolist())
-
-
-def _wrapped(angles: Floats) -> Floats:
-    """The same directions as angles above -pi, up to pi."""
-    return np.asarray(np.pi - (np.pi - angles) % (2 * np.pi))
+        metrics = self.held_out.metrics(log_probabilities)
+        self.record(step, loss, log_probabilities, metrics)
+        self.curve.append(metrics)
+        losses = [earlier.loss for earlier in self.curve]
+        return len(losses) > _MIN_STEPS and min(losses[-_PATIENCE:]) > min(losses)

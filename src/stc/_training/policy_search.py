@@ -1,11 +1,11 @@
-"""The myopic agent: learns a policy by adding, one at a time, the dimension that helps most."""
+"""Greedy search for a policy: add, one at a time, the dimension that improves it most."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +14,6 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from stc._core import formulas
 from stc._core.cascade import Hyper, Policy, read_policy
@@ -25,51 +24,56 @@ from stc._core.product import crossed
 from stc._core.scoring import Scorer
 from stc._core.tensor import Dimensions, Subset
 from stc._core.vocabulary import Vocabulary
+from stc._training.folds import stratified_sample
 from stc._training.history import STATES
 from stc._utils.progress import Progress
 from stc._utils.threads import threaded
+from stc._utils.validation import Interval, StrOptions
+from stc.exceptions import DataError
 
 _log = logging.getLogger(__name__)
 
-# Values that differ by less are the same.
+# Relative difference below which two values are equal.
 _ROUNDING = 1e-12
-# Fewer items than this are not worth a thread for each split.
+# Number of items from which on each split gets a thread.
 _MANY_ITEMS = 5_000
 
 
+@dataclass(eq=False, repr=False)
 class PolicyAgent(BaseEstimator):  # type: ignore[misc]
-    """How a policy is learnt: options of the myopic agent, for `SparseTensorClassifier(policy=)`.
+    """Options for learning a policy: `SparseTensorClassifier(policy=PolicyAgent(...))`.
 
-    The agent starts from the class frequencies. At each step it tries to add each dimension to
-    its set, on items held out, and moves to the best if that is better than where it stands.
+    The search is greedy. It starts from the class frequencies. At each step it tries to add each
+    dimension to the current set, predicts held-out items, and moves to the best set if that is
+    better than the current one.
 
     Parameters
     ----------
     loss : {"norm", "log"}, default="norm"
-        What a prediction costs: half the distance between the true and the predicted distribution,
+        Loss of a prediction: half the distance between the true and the predicted distribution,
         or their cross-entropy.
     order : float, default=1.0
         q of the norm `1/2 (sum_i |X_i - Xhat_i|^q)^(1/q)`.
     floor : float, default=1e-9
-        Least probability that the logarithm is taken of.
+        Lower bound of a probability in the cross-entropy.
     iterations : int, default=10
-        Number of fresh, stratified splits that every state is tried on.
+        Number of random stratified splits on which every state is tried.
     validation : float, default=0.3
-        Share of the items that are held out in each.
+        Share of the items that are held out in each split.
     priorities : list of str, default=None
-        Dimensions to be explored first: others are tried only when none of these helps any more.
+        Dimensions to try first. The others are tried when none of these improves the policy.
     start : list of lists of str, default=None
-        Policy to start from, as far as it is known; None: the class frequencies.
+        Policy to start from. None: the class frequencies.
     max_dimensions : int, default=None
-        Most dimensions in a set.
+        Maximum number of dimensions in a set.
     max_candidates : int, default=None
-        Most dimensions tried in a step, drawn at random.
+        Maximum number of dimensions tried in a step, drawn at random.
     time_limit : float, default=None
-        Seconds after which the best policy so far is taken.
+        Seconds after which the best policy so far is returned.
     random_state : int, RandomState instance or None, default=0
-        What the splits are drawn with. None: other ones every time.
+        Seed of the splits. None: other splits in every call.
     progress : bool, default=None
-        Whether to show how far it is; None: only on a terminal.
+        Whether to show a progress bar. None: only on a terminal.
 
     Examples
     --------
@@ -96,38 +100,23 @@ class PolicyAgent(BaseEstimator):  # type: ignore[misc]
         "progress": ["boolean", None],
     }
 
-    def __init__(
-        self,
-        loss: Literal["norm", "log"] = "norm",
-        order: float = 1.0,
-        floor: float = 1e-9,
-        iterations: int = 10,
-        validation: float = 0.3,
-        priorities: Sequence[str] | None = None,
-        start: Sequence[Sequence[str]] | None = None,
-        max_dimensions: int | None = None,
-        max_candidates: int | None = None,
-        time_limit: float | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-        progress: bool | None = None,
-    ) -> None:
-        self.loss = loss
-        self.order = order
-        self.floor = floor
-        self.iterations = iterations
-        self.validation = validation
-        self.priorities = priorities
-        self.start = start
-        self.max_dimensions = max_dimensions
-        self.max_candidates = max_candidates
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.progress = progress
+    loss: Literal["norm", "log"] = "norm"
+    order: float = 1.0
+    floor: float = 1e-9
+    iterations: int = 10
+    validation: float = 0.3
+    priorities: Sequence[str] | None = None
+    start: Sequence[Sequence[str]] | None = None
+    max_dimensions: int | None = None
+    max_candidates: int | None = None
+    time_limit: float | None = None
+    random_state: int | np.random.RandomState | None = 0
+    progress: bool | None = None
 
 
 @dataclass(frozen=True)
 class State:
-    """A policy on trial.
+    """A policy that was tried.
 
     Attributes
     ----------
@@ -136,9 +125,9 @@ class State:
     policy
         Its sets, the empty one last.
     predictions
-        Probabilities of the validation items, for each split; None if they are too many.
+        Probabilities of the held-out items, for each split; empty if the set is too large.
     value
-        Mean reward over all validation items of all splits.
+        Mean reward over the held-out items of all splits; None if the set is too large.
     """
 
     path: tuple[int, ...]
@@ -151,54 +140,50 @@ def learn_policy(
     agent: PolicyAgent,
     observed: Observations,
     target: Column,
-    sample_weight: NDArray[np.float64],
+    sample_weight: Floats,
     dimensions: Dimensions,
     hyper: Hyper,
     max_tuples: int,
 ) -> tuple[Policy, pl.DataFrame]:
-    """Learn a policy from these items: the policy, and the value of every state visited."""
+    """Return a policy learnt from these items, and the value of every state visited."""
     agent._validate_params()
     if observed.n_items < 2:
-        raise ValueError("a policy is learnt from 2 items at least; this is 1 sample")
+        raise DataError("learning a policy needs at least 2 items, got 1 sample")
     generator = check_random_state(agent.random_state)
-    trials = _Trials(agent, observed, target, sample_weight, hyper, generator)
-    walk = _Walk(agent, trials, dimensions, max_tuples, generator)
-    state = walk.to_the_end()
+    validation = _Validation(agent, observed, target, sample_weight, hyper, generator)
+    search = _GreedySearch(agent, validation, dimensions, max_tuples, generator)
+    state = search.run()
     names = [list(dimensions.named(subset)) for subset in state.policy]
-    _log.info("policy %s, value %.6f, of %d states", names, state.value, len(walk.visited))
-    return state.policy, walk.table()
+    _log.info("Learnt policy %s: value %.6f, %d states", names, state.value, len(search.visited))
+    return state.policy, search.table()
 
 
-def _better(value: float, than: float | None) -> bool:
-    """Whether a value is higher by more than rounding."""
+def _is_better(value: float, than: float | None) -> bool:
+    """Return whether a value is higher by more than rounding."""
     return than is None or value - than > _ROUNDING * max(abs(than), 1.0)
 
 
-class _Walk:
-    """The way of the agent through the states."""
+@dataclass
+class _GreedySearch:
+    """The greedy search through the states."""
 
-    def __init__(
-        self,
-        agent: PolicyAgent,
-        trials: _Trials,
-        dimensions: Dimensions,
-        max_tuples: int,
-        generator: np.random.RandomState,
-    ) -> None:
-        self.agent = agent
-        self.trials = trials
-        self.dimensions = dimensions
-        self.max_tuples = max_tuples
-        self.generator = generator
-        self.priorities = dimensions.numbers(agent.priorities or (), "priorities")
-        self.start = read_policy(agent.start or [[]], dimensions, "start")
-        self.most = min(agent.max_dimensions or len(dimensions.names), len(dimensions.names))
+    agent: PolicyAgent
+    validation: _Validation
+    dimensions: Dimensions
+    max_tuples: int
+    generator: np.random.RandomState
+    visited: list[State] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        agent, n_dimensions = self.agent, len(self.dimensions.names)
+        self.priorities = self.dimensions.numbers(agent.priorities or (), "priorities")
+        self.start = read_policy(agent.start or [[]], self.dimensions, "start")
+        self.most = min(agent.max_dimensions or n_dimensions, n_dimensions)
         limit = np.inf if agent.time_limit is None else agent.time_limit
         self.deadline = time.monotonic() + limit
-        self.visited: list[State] = []
 
-    def to_the_end(self) -> State:
-        """Walk until nothing is better, everything is in, or time is over."""
+    def run(self) -> State:
+        """Search until no state is better, all dimensions are used, or time is up."""
         state = self._first()
         with Progress("learning the policy", self.agent.progress) as progress:
             while len(state.path) < self.most:
@@ -209,20 +194,21 @@ class _Walk:
         return state
 
     def _first(self) -> State:
-        frequencies = self.trials.frequencies
-        state = State((), ((),), frequencies, self.trials.value(frequencies))
+        """Return the state to start from."""
+        frequencies = self.validation.frequencies
+        state = State((), ((),), frequencies, self.validation.value(frequencies))
         for subset in self.start[-2::-1]:
-            state = self._tried(state, subset, subset)  # nobody added them one by one
+            state = self._extended(state, subset, subset)
             if state.value is None:
-                self.dimensions.refuse_large(self.trials.observed, subset, self.max_tuples)
+                self.dimensions.refuse_large(self.validation.observed, subset, self.max_tuples)
         self.visited.append(state)
         return state
 
     def _step(self, state: State, progress: Progress) -> State | None:
-        """The best next state that is better than this one."""
-        left = [d for d in self.dimensions.whole if d not in state.path]
-        first = [d for d in left if d in self.priorities]
-        others = [d for d in left if d not in self.priorities]
+        """Return the best next state that is better than this one, or None."""
+        unused = [d for d in self.dimensions.whole if d not in state.path]
+        first = [d for d in unused if d in self.priorities]
+        others = [d for d in unused if d not in self.priorities]
         for group in (first, others):
             best = state
             for place, dimension in enumerate(self._candidates(group)):
@@ -231,64 +217,69 @@ class _Walk:
                 best_value = f"{len(best.path)} dimensions, value {best.value:.4f}"
                 progress.update(place, len(group), best_value)
                 path = (*state.path, dimension)
-                found = self._tried(state, path, tuple(sorted(path)))
-                self.visited.append(replace(found, predictions=()))
-                if found.value is not None and _better(found.value, best.value):
-                    best = found
+                candidate = self._extended(state, path, tuple(sorted(path)))
+                self.visited.append(replace(candidate, predictions=()))
+                if candidate.value is not None and _is_better(candidate.value, best.value):
+                    best = candidate
             if best is not state:
                 return best
         return None
 
     def _candidates(self, group: list[int]) -> list[int]:
+        """Return the dimensions of a group to try, at most `max_candidates`."""
         most = self.agent.max_candidates or len(group)
         if most >= len(group):
             return group
         return sorted(self.generator.choice(group, most, replace=False).tolist())
 
-    def _tried(self, state: State, path: tuple[int, ...], subset: Subset) -> State:
-        """The state with one more set in front, or one without value if the set is too large."""
+    def _extended(self, state: State, path: tuple[int, ...], subset: Subset) -> State:
+        """Return the state with one more set in front; without a value if it is too large."""
         policy = (subset, *state.policy)
-        observed = self.trials.observed
+        observed = self.validation.observed
         if len(subset) > 1 and self.dimensions.sizes(observed, subset).sum() > self.max_tuples:
             return State(path, policy, (), None)
         columns = self.dimensions.columns(observed, subset)
         column = columns[0] if len(columns) == 1 else crossed(columns)
-        predictions = self.trials.predictions(column, state.predictions)
-        return State(path, policy, predictions, self.trials.value(predictions))
+        predictions = self.validation.predictions(column, state.predictions)
+        return State(path, policy, predictions, self.validation.value(predictions))
 
     def table(self) -> pl.DataFrame:
-        """The value of every state visited, in the order of the visits."""
-        return pl.DataFrame(
-            {
-                "state": [list(self.dimensions.named(state.path)) for state in self.visited],
-                "value": [state.value for state in self.visited],
-                "iterations": [self.agent.iterations] * len(self.visited),
-                "items": [self.trials.n_validated] * len(self.visited),
-            },
-            schema=STATES,
-        )
+        """Return the value of every state visited, in the order of the visits."""
+        sizes = self.agent.iterations, self.validation.n_items
+        rows = [(self.dimensions.named(s.path), s.value, *sizes) for s in self.visited]
+        return pl.DataFrame(rows, schema=STATES, orient="row")
 
 
 @dataclass(frozen=True)
-class _Split:
-    """One split of the items: what to learn from, and what to be judged by."""
+class _Holdout:
+    """One split of the items.
 
-    learning: NDArray[np.bool_]
+    Attributes
+    ----------
+    train
+        Which items are learnt from.
+    target, sample_weight
+        Target and weight of these items.
+    truth, weight
+        Distribution over the classes and weight of the held-out items.
+    """
+
+    train: NDArray[np.bool_]
     target: Column
-    sample_weight: NDArray[np.float64]
+    sample_weight: Floats
     truth: Floats
     weight: Floats
 
 
-class _Trials:
-    """Learns on one part of the items and judges on the other, for all splits."""
+class _Validation:
+    """Predictions of held-out items, and their mean reward over several splits."""
 
     def __init__(
         self,
         agent: PolicyAgent,
         observed: Observations,
         target: Column,
-        sample_weight: NDArray[np.float64],
+        sample_weight: Floats,
         hyper: Hyper,
         generator: np.random.RandomState,
     ) -> None:
@@ -299,79 +290,51 @@ class _Trials:
         classes = np.argmax(truth, axis=1)
         self._splits = []
         for _ in range(agent.iterations):
-            judged = stratified(classes, agent.validation, generator)
-            self._splits.append(
-                _Split(
-                    ~judged,
-                    target.select(~judged),
-                    np.ascontiguousarray(sample_weight[~judged]),
-                    truth[judged],
-                    sample_weight[judged],
-                )
-            )
-        self.n_validated = sum(len(split.weight) for split in self._splits)
+            test = stratified_sample(classes, agent.validation, generator)
+            train = ~test
+            weight = np.ascontiguousarray(sample_weight[train])
+            known = train, target.select(train), weight
+            self._splits.append(_Holdout(*known, truth[test], sample_weight[test]))
+        self.n_items = sum(len(split.weight) for split in self._splits)
         self.frequencies = tuple(self._frequencies(split) for split in self._splits)
 
     @staticmethod
-    def _frequencies(split: _Split) -> Floats:
+    def _frequencies(split: _Holdout) -> Floats:
         mass = split.sample_weight @ split.target.matrix()
         return np.broadcast_to(mass / mass.sum(), split.truth.shape)
 
     def predictions(self, column: Column, fallback: tuple[Floats, ...]) -> tuple[Floats, ...]:
-        """Probabilities by a column of features; by the fallback where it has no score."""
+        """Return probabilities by a column of features; the fallback where there is no score."""
         column = replace(column, attribute=None, values=None)
         tasks = list(zip(self._splits, fallback, strict=True))
         many = self.observed.n_items >= _MANY_ITEMS
         return tuple(threaded(lambda task: self._predicted(column, *task), tasks, worthwhile=many))
 
-    def _predicted(self, column: Column, split: _Split, fallback: Floats) -> Floats:
-        learnt = Observations("table", len(split.sample_weight), (column.select(split.learning),))
+    def _predicted(self, column: Column, split: _Holdout, fallback: Floats) -> Floats:
+        learnt = Observations("table", len(split.sample_weight), (column.select(split.train),))
         entries = count(learnt, split.target, split.sample_weight)
         shape = (column.n_values, split.truth.shape[1])
         corpus = Corpus.of_entries(entries, [entries[0].codes], shape)
         log_W = formulas.log_weights(corpus.mass, *self.hyper)
         scorer = Scorer(Vocabulary(size=column.n_values), log_W, self.hyper.power)
-        judged = Observations("table", len(split.weight), (column.select(~split.learning),))
-        U = scorer.map(judged, lambda U: U)
+        held_out = Observations("table", len(split.weight), (column.select(~split.train),))
+        U = scorer.map(held_out, lambda U: U)
         scored = np.asarray(U.any(axis=1))[:, None]
-        # The frequencies are for items without a score, which here fall back on something better.
-        found = formulas.probabilities(U, self.hyper.power, fallback[0])
-        return np.where(scored, found, fallback)
+        # Rows without a score, for which the frequencies stand here, are replaced below.
+        P = formulas.probabilities(U, self.hyper.power, fallback[0])
+        return np.where(scored, P, fallback)
 
     def value(self, predictions: tuple[Floats, ...]) -> float:
-        """Mean reward over all validation items of all splits, whatever they were given."""
-        lost = weight = 0.0
+        """Return the mean reward over the held-out items of all splits."""
+        loss = weight = 0.0
         for split, predicted in zip(self._splits, predictions, strict=True):
-            lost += float(self._losses(split.truth, predicted) @ split.weight)
+            loss += float(self._losses(split.truth, predicted) @ split.weight)
             weight += float(split.weight.sum())
-        return -lost / weight
+        return -loss / weight
 
     def _losses(self, truth: Floats, predicted: Floats) -> Floats:
         if self.agent.loss == "log":
-            return np.asarray(
-                -(truth * np.log(np.maximum(predicted, self.agent.floor))).sum(axis=1)
-            )
+            log_P = np.log(np.maximum(predicted, self.agent.floor))
+            return np.asarray(-(truth * log_P).sum(axis=1))
         q = self.agent.order
-        distances = np.abs(truth - predicted)
-        if q == 1:
-            return np.asarray(0.5 * distances.sum(axis=1))
-        return np.asarray(0.5 * (distances**q).sum(axis=1) ** (1 / q))
-
-
-def stratified(
-    classes: NDArray[Any], share: float, generator: np.random.RandomState
-) -> NDArray[np.bool_]:
-    """Draw a share of the items, of every class the same share within one item.
-
-    Classes of one or two members are welcome: the items are shuffled, laid out class by class, and
-    taken at equal steps from a random start.
-    """
-    n_items = len(classes)
-    order = generator.permutation(n_items)
-    order = order[np.argsort(classes[order], kind="stable")]
-    steps = np.floor(np.arange(n_items + 1) * share + generator.random_sample())
-    drawn = np.zeros(n_items, dtype=bool)
-    drawn[order] = np.diff(steps) > 0
-    if drawn.all() or not drawn.any():  # something to learn from, something to judge by
-        drawn[generator.randint(n_items)] ^= True
-    return drawn
+        return np.asarray(0.5 * (np.abs(truth - predicted) ** q).sum(axis=1) ** (1 / q))
