@@ -225,7 +225,7 @@ def test_a_model_that_lacks_our_sets_is_not_merged() -> None:
     model = learnt(AB, Y)
     before = model.corpus_
     other = learnt(AB, Y, [["a"], []])
-    with pytest.raises(ValueError, match=r"does not use the set \['a', 'b'\]"):
+    with pytest.raises(ValueError, match=r"does not have the set \['a', 'b'\]"):
         model.merge(other)
     assert model.corpus_.equals(before)
     assert other.merge(model) is other  # the other way round there is all that is needed
