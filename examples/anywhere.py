@@ -1,6 +1,6 @@
-"""Anywhere: the same ten lines, wherever the model lives and wherever the data is.
+"""Stores and sources: the same code, whatever database holds the model and the data.
 
-The places here need no server; anywhere_servers.py goes on to Dask, Spark and PostgreSQL.
+These need no server; anywhere_servers.py adds Dask, Spark and PostgreSQL.
 """
 
 from tempfile import TemporaryDirectory
@@ -12,7 +12,7 @@ import stc
 
 def tour(data, store, to):
     model = stc.SparseTensorClassifier(store=store, name="zoo").fit(data, "class")
-    for _ in range(2):  # a batch that comes twice counts once
+    for _ in range(2):  # a batch that is sent twice counts once
         model.partial_fit(data, "class", batch_id="monday")
     model.unlearn(data, "class", batch_id="monday")
     model.predict(data, to=f"{to}-classes.parquet")
@@ -32,8 +32,8 @@ if __name__ == "__main__":
         engines = duckdb.read_csv(f"{at}/zoo.csv"), stc.source(f"sqlite:///{at}/zoo.db", "zoo")
         sources = f"{at}/zoo.parquet", f"{at}/part*.parquet", f"{at}/zoo.csv", *engines
         stores = None, f"sqlite:///{at}/models.db", f"duckdb:///{at}/models.duckdb"
-        said = [tour(data, store, f"{at}/answers") for store in stores for data in sources]
-        print(f"{len(said)} x", *set(said))  # all say the same
+        results = [tour(data, store, f"{at}/answers") for store in stores for data in sources]
+        print(f"{len(results)} x", *set(results))  # all results are equal
 
 # prints:
 # 15 x 101 animals, 0.99 right; Mammal, 0.83: because milk=1 (74 %), legs=4 (25 %), eggs=1 (1 %)

@@ -1,6 +1,6 @@
-"""Anywhere, with servers: the tour of anywhere.py on Dask, Spark and PostgreSQL.
+"""Stores and sources with servers: the code of anywhere.py on Dask, Spark and PostgreSQL.
 
-Ask for some: --dask, --spark, --postgresql postgresql://user@host/database (tables are made there).
+Options: --dask, --spark, --postgresql postgresql://user@host/database (tables are created there).
 """
 
 import sys
@@ -15,7 +15,7 @@ def sources(path, url):
     if "--dask" in sys.argv:
         from distributed import Client
 
-        with Client(n_workers=2) as client:  # of a cluster: Client("tcp://scheduler:8786")
+        with Client(n_workers=2) as client:  # for a cluster: Client("tcp://scheduler:8786")
             yield "Dask", stc.source(path, on=client)
     if "--spark" in sys.argv:
         from pyspark.sql import SparkSession

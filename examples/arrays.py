@@ -1,7 +1,7 @@
-"""Arrays and lists of lists: rows and columns without names, each distinct entry a category.
+"""Arrays and lists of lists: columns without names, every distinct entry is a category.
 
-For data that is already in NumPy. Columns are called x0, x1, ...; 1, 1.0 and "1" are the same
-category, so an array of floats, one of integers and rows out of a CSV agree.
+Columns are called x0, x1, ...; 1, 1.0 and "1" are the same category, so an array of floats, an
+array of integers and rows of a CSV agree. No one-hot encoding is needed.
 """
 
 import numpy as np
@@ -13,20 +13,20 @@ y = ["stop", "stop", "go", "go"]
 model = SparseTensorClassifier().fit(rows, y)
 print("features:", model.get_feature_names_out().tolist())
 
-# NumPy made text of all cells here, and the text "1.0" is another category than "1": not seen.
+# NumPy converts all cells to text here; the text "1.0" is another category than "1": unknown.
 array = np.array([["green", 2], ["blue", 1.0]])
-for row, label, seen in zip(
+for row, label, known in zip(
     array.tolist(), model.predict(array), model.coverage(array), strict=True
 ):
-    print(f"{row}: {label}, {seen:.0%} of it seen before")
+    print(f"{row}: {label}, {known:.0%} known")
 
-# Binary attributes as 0 and 1: here 0 is a category like any other, unlike in a sparse matrix.
+# Binary attributes: in an array, 0 is a category like any other; in a sparse matrix it is not.
 switches = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0]])
 lamp = SparseTensorClassifier().fit(switches, [True, False, True, False])
-print("lamp on:", lamp.predict(switches.astype(float)))  # floats or not, the same categories
+print("lamp on:", lamp.predict(switches.astype(float)))  # floats are the same categories
 
 # prints:
 # features: ['x0=red', 'x0=green', 'x1=1', 'x1=2']
-# ['green', '2']: go, 100% of it seen before
-# ['blue', '1.0']: go, 0% of it seen before
+# ['green', '2']: go, 100% known
+# ['blue', '1.0']: go, 0% known
 # lamp on: [ True False  True False]

@@ -1,7 +1,7 @@
-"""Counts: a sparse matrix from CountVectorizer, or from anything that counts.
+"""Counts: a sparse matrix from CountVectorizer or another vectorizer.
 
-For those who have a scikit-learn text pipeline and want to change only its last step. A column is
-a feature, an entry its weight; zero means that the feature is not there.
+Use it to replace the classifier of an existing text pipeline. A column is a feature, an entry is
+its weight; 0 means that the feature is absent.
 """
 
 from sklearn.feature_extraction.text import CountVectorizer
@@ -25,7 +25,7 @@ for mail, label, probability in zip(
 ):
     print(f"{mail}: {label}, {probability:.2f}")
 
-# The classifier sees numbered columns; the vectorizer knows which words they are.
+# Columns are numbered; the vectorizer has the words.
 vectorizer, model = pipeline[0], pipeline[-1]
 words = vectorizer.get_feature_names_out()
 reasons = model.explain(vectorizer.transform(new[:1])).to_polars()

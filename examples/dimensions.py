@@ -1,7 +1,7 @@
-"""Dimensions: let values count in combination, not only one by one.
+"""Dimensions: features that are combinations of values.
 
-Into town the jam is in the morning, out of town in the evening: neither the way nor the hour tells
-anything alone. With several dimensions a feature is a tuple, one value of each dimension.
+Roads into town are jammed in the morning, roads out of town in the evening: neither the way nor
+the hour is informative alone. With several dimensions a feature is a tuple of values.
 """
 
 from itertools import product
@@ -14,15 +14,15 @@ state = ["jam", "jam", "free", "free", "free", "free", "jam", "jam"]
 new = [roads[0], {"way": "out", "hour": "evening", "sky": "fog"}]
 
 for dimensions in (
-    None,  # all attributes share one dimension: values count one by one
-    "each",  # a tuple has a value of every attribute: sharp, but fog was never seen
+    None,  # one dimension: each value is a feature
+    "each",  # a tuple has a value of every attribute; fog is unknown
     [["way"], ["hour", "sky"]],  # groups: a tuple has a way, and an hour or a sky
 ):
     model = SparseTensorClassifier(dimensions=dimensions).fit(roads, state)
     print(dimensions, *model.explain(new).sentences(), sep="\n  ")
 
-# In tables, attribute and value are lists with an entry for each dimension.
-model.set_params(dimensions={"way": "way", "time": ["hour"]})  # own names; the sky is left out
+# In tables, attribute and value are lists with one entry per dimension.
+model.set_params(dimensions={"way": "way", "time": ["hour"]})  # named; sky is not used
 print(model.fit(roads, state).explain(new).to_polars()["attribute", "value", "share"].row(0))
 
 # prints:

@@ -1,7 +1,7 @@
-"""Documents: give strings, get classes; no vectorizer needed.
+"""Documents: classify strings without a vectorizer.
 
-Words and punctuation are found for you, case is kept. Any function from a string to a list of
-strings can take over. Coverage says how much of a text the model has ever seen.
+Strings are split into words and punctuation, case-sensitive; `tokenizer` may be any function from
+a string to a list of strings. Coverage is the share of a text that the model knows.
 """
 
 import re
@@ -16,19 +16,19 @@ print(model.explain(["A lovely, warm bore", "Quel ennui"]))
 
 
 def words(text):
-    """Lower-case words only; nltk.word_tokenize would do as well."""
+    """Return lower-case words; nltk.word_tokenize can be used as well."""
     return re.findall(r"[a-z]+", text.lower())
 
 
 model = SparseTensorClassifier(tokenizer=words).fit(reviews, stars)
 new = ["LOVELY, lovely, and warm", "lovely soundtrack", "quel ennui"]
-for text, star, seen in zip(new, model.predict(new), model.coverage(new), strict=True):
-    print(f"{text}: {star} of 5 stars, {seen:.0%} seen before")
+for text, star, known in zip(new, model.predict(new), model.coverage(new), strict=True):
+    print(f"{text}: {star} of 5 stars, {known:.0%} known")
 
 # prints:
 # ['What', 'a', 'lovely', 'film', '!']
 # 5, 0.64: because lovely (52 %), warm (48 %)
 # 1, 0.50: nothing in it was seen before; the class frequencies decide
-# LOVELY, lovely, and warm: 5 of 5 stars, 100% seen before
-# lovely soundtrack: 5 of 5 stars, 50% seen before
-# quel ennui: 1 of 5 stars, 0% seen before
+# LOVELY, lovely, and warm: 5 of 5 stars, 100% known
+# lovely soundtrack: 5 of 5 stars, 50% known
+# quel ennui: 1 of 5 stars, 0% known

@@ -1,6 +1,6 @@
-"""Explanations: a prediction is a sum of named contributions, so it can say why.
+"""Explanations: a prediction is a sum of named contributions.
 
-Nothing is approximated: what is shown here are the addends of the score itself.
+Explanations are exact: they show the terms of the score.
 """
 
 from stc import SparseTensorClassifier, load_zoo
@@ -9,17 +9,17 @@ X, y, names = load_zoo(names=True)
 model = SparseTensorClassifier().fit(X, y)
 
 some = [names.to_list().index(animal) for animal in ("dolphin", "penguin", "newt")]
-print(model.explain(X[some]))  # a sentence an item, with its three strongest reasons
+print(model.explain(X[some]))  # a sentence per item, with the three strongest reasons
 
-# The same as a table, for a report, a plot or a query: one row a contribution.
+# The same as a table, one row per contribution.
 table = model.explain(X[some]).to_polars()
 print(table.columns)
 for row in table.filter(table["item"] == 2).head(3).to_dicts():
     animal = names[some[row["item"]]]
     print(f"  {animal}: {row['feature']} adds {row['contribution']:.4f}, {row['share']:.1%}")
 
-# Contributions add up. With the classical settings they are parts of the probability itself.
-model.set_params(power=1, balance=0, entropy=0)  # takes effect at once, without fitting again
+# Contributions add up. With these parameters they add up to the probability itself.
+model.set_params(power=1, balance=0, entropy=0)  # acts at once, without refitting
 why = model.explain(X[some])
 total = why.to_polars()["contribution"].sum()
 print(f"sum of contributions {total:.6f} = sum of probabilities {why.probabilities.sum():.6f}")

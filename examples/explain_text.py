@@ -1,7 +1,7 @@
-"""Documents explained where they stand: each word marked by what it adds to a class.
+"""Explanations of documents: words marked by their contribution to a class.
 
-In a notebook the words are coloured; here, [+word+] speaks for the class and [?word?] was never
-seen. With phases, [-word-] works against it.
+In a notebook the words are coloured. As text, [+word+] adds to the class, [?word?] is unknown, and
+with phases [-word-] works against the class.
 """
 
 from stc import SparseTensorClassifier
@@ -11,10 +11,10 @@ model = SparseTensorClassifier().fit(reviews, ["good", "good", "bad", "bad"])
 
 explanation = model.explain(["A lovely film,\nalthough  not funny", "What a cold, grey bore!"])
 print(explanation.highlight(0).text)
-print(explanation.highlight(0, "bad").text)  # what speaks for the other class
+print(explanation.highlight(0, "bad").text)  # words that add to the other class
 print(explanation.highlight(1).text)
 
-# The same as data: pieces of the text with their shares of the score.
+# The same as data: parts of the text with their shares of the score.
 for part in explanation.highlight(1).parts:
     if part.effect == "for":
         print(f"{part.text}: {part.share:.0%}")

@@ -1,7 +1,7 @@
-"""Frames of any library: use the table you have, without converting it first.
+"""DataFrames: pandas, polars, PyArrow and others, without conversion or one-hot encoding.
 
-polars, pandas and PyArrow give the same model. A cell may hold one value, a list of values, or a
-struct (in pandas: a dict) with a weight for each value.
+All give the same model. A cell may hold one value, a list of values, or a struct (in pandas: a
+dict) with a weight for each value.
 """
 
 import pandas as pd
@@ -13,7 +13,7 @@ from stc import SparseTensorClassifier
 films = {
     "country": ["fr", "us", "us", "fr"],
     "genre": [["drama"], ["action", "comedy"], ["action"], ["drama", "comedy"]],
-    # Weight 0 is absence. It is written here because polars takes the fields of the first struct.
+    # Weight 0 means absent. It is needed here because polars uses the fields of the first struct.
     "minutes": [{"talk": t, "chase": c} for t, c in ((90, 0), (40, 60), (0, 90), (80, 5))],
 }
 liked_by = ["ann", "bob", "bob", "ann"]
@@ -26,7 +26,7 @@ for frame in (pl.DataFrame, pd.DataFrame, pa.table):
     print(f"{frame.__module__.split('.')[0]:8}", model.predict_proba(frame(new))[0].round(3))
 print("the same model:", all(corpus.equals(corpora[0]) for corpus in corpora))
 
-# Learnt from one library, asked with another: only names and values matter.
+# Fitted with one library, used with another: only names and values matter.
 print(model.explain(pl.DataFrame(new)))
 
 # prints:

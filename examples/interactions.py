@@ -1,7 +1,7 @@
-"""Interactions: conjunctions of values as features of their own, `body=round and head=round`.
+"""Interactions: conjunctions of values as features, such as `body=round and head=round`.
 
-For rules that join attributes, and for explanations that say so. There are many conjunctions;
-keep those that enough items show, or those that tell the classes apart best.
+Use them for rules that combine attributes, with explanations that show it. Conjunctions are many:
+min_support keeps frequent ones, max_features those with the highest entropy weight.
 """
 
 from itertools import product
@@ -12,7 +12,7 @@ from stc import SparseTensorClassifier
 
 shapes, hands, colours = "round square octagon", "sword balloon flag", "red yellow green blue"
 kinds = {"head": shapes, "body": shapes, "holds": hands, "jacket": colours, "tie": "yes no"}
-robots = [dict(zip(kinds, own, strict=True)) for own in product(*map(str.split, kinds.values()))]
+robots = [dict(zip(kinds, row, strict=True)) for row in product(*map(str.split, kinds.values()))]
 robots = [robots[k] for k in np.random.default_rng(0).permutation(len(robots))]
 y = ["friend" if r["head"] == r["body"] or r["jacket"] == "red" else "foe" for r in robots]
 half = len(robots) // 2
@@ -20,8 +20,8 @@ half = len(robots) // 2
 for options in (
     {"interactions": 1},  # the default: single values
     {"interactions": 2},  # and all pairs
-    {"interactions": 2, "min_support": 10},  # and the pairs that 10 items show, or more
-    {"interactions": 2, "max_features": 9},  # and the 9 pairs that tell most
+    {"interactions": 2, "min_support": 10},  # and pairs in at least 10 items
+    {"interactions": 2, "max_features": 9},  # and the 9 most informative pairs
 ):
     model = SparseTensorClassifier(**options).fit(robots[:half], y[:half])
     accuracy, size = model.score(robots[half:], y[half:]), len(model.get_feature_names_out())

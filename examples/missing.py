@@ -1,7 +1,7 @@
-"""Missing values: ignore them, or let their absence be news.
+"""Missing values: ignore them, or treat them as a category.
 
-"ignore" (the default) leaves a missing value out, and the rest of the item counts for more.
-"category" is for data in which something is missing for a reason.
+With "ignore" (the default) a missing value contributes nothing. Use "category" if values are
+missing for a reason.
 """
 
 import polars as pl
@@ -11,7 +11,7 @@ from stc import SparseTensorClassifier
 loans = pl.DataFrame(
     {
         "home": ["own", "own", "own", "rent", "rent", "rent", "own"],
-        "income": ["high", "low", "high", "high", None, None, None],  # some would rather not say
+        "income": ["high", "low", "high", "high", None, None, None],  # some did not answer
     }
 )
 paid = ["yes", "yes", "yes", "yes", "no", "no", "no"]

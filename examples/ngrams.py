@@ -1,7 +1,7 @@
-"""Words in a row: `not good` is a feature of its own, beside `not` and `good`.
+"""N-grams: `not good` is a feature in addition to `not` and `good`.
 
-For negation, names and phrases. Pairs are many and rare: keep those that are shown often enough, or
-those that tell the classes apart best.
+Use them for negation, names and phrases. n-grams are many and rare: min_support keeps frequent
+ones, max_features those with the highest entropy weight.
 """
 
 from itertools import product

@@ -1,6 +1,6 @@
-"""Numbers and order: 37.2 is partly one interval, partly the next; M is partly S and L.
+"""Numbers and ordered values: 37.2 has weights in two intervals; M shares weight with S and L.
 
-What is near is alike. Explanations name the intervals.
+Close values are therefore similar. Explanations name the intervals.
 """
 
 import warnings
@@ -14,18 +14,18 @@ celsius = np.random.default_rng(0).normal(38, 1, size=600)
 X = pl.DataFrame({"temperature": celsius})
 y = np.where(celsius < 37.5, "well", np.where(celsius < 39, "fever", "high fever"))
 
-# As categories, measurements tell nothing, for no value comes twice. It warns of that:
+# As categories, measurements are useless, because no value occurs twice. A warning says so:
 warnings.simplefilter("ignore", HardlyCategoricalWarning)
 model = SparseTensorClassifier().fit(X[:300], y[:300])
 print(f"as categories: {model.score(X[300:], y[300:]):.2f}")
 model = SparseTensorClassifier(continuous=["temperature"]).fit(X[:300], y[:300])
 print(f"as numbers above 0.90: {model.score(X[300:], y[300:]) > 0.9}")
 
-# Knots of your own: between two a number is part of both, beyond the last it is all of that.
+# Given knots: a number has weights at its two neighbouring knots; beyond the last, at that one.
 model.set_params(continuous={"temperature": [36, 37, 38, 39, 40]}).fit(X[:300], y[:300])
 print(model.explain([{"temperature": 37.2}, {"temperature": 45}]))
 
-# An order: half of a value's weight goes to its neighbours, so sizes never seen get an answer.
+# Ordered values: neighbours get half of the weight, so unseen sizes can be predicted.
 sizes = {"size": ["S", "M", "L", "XL"]}
 shirts = SparseTensorClassifier(ordinal=sizes).fit([{"size": "S"}, {"size": "XL"}], ["Ann", "Bob"])
 print(shirts.explain([{"size": "M"}, {"size": "L"}]))

@@ -1,7 +1,6 @@
-"""scikit-learn: the classifier in pipelines, searches, cross-validation and calibration.
+"""scikit-learn: the classifier in pipelines, grid search, cross-validation and calibration.
 
-Nothing to learn anew: it is an estimator like the others. Measurements, which are no categories,
-are binned by a transformer in the same pipeline.
+It is an ordinary estimator. Numbers can be binned by a transformer in the same pipeline.
 """
 
 from sklearn.calibration import CalibratedClassifierCV
@@ -14,7 +13,7 @@ from stc import SparseTensorClassifier, load_zoo
 
 X, y = load_zoo()
 
-# Numbers are categories as they are; where they should not be, bin them on the way.
+# Numbers are categories, unless they are binned (or declared with continuous=...).
 few_or_many = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")
 columns = make_column_transformer((few_or_many, ["legs"]), remainder="passthrough")
 pipeline = make_pipeline(columns.set_output(transform="polars"), SparseTensorClassifier())
@@ -25,11 +24,11 @@ search = GridSearchCV(SparseTensorClassifier(), grid, cv=4, scoring="f1_macro").
 print(f"best macro F1: {search.best_score_:.2f} with {search.best_params_}")
 
 calibrated = CalibratedClassifierCV(search.best_estimator_, cv=4).fit(X, y)
-for name, model in (("plain", search.best_estimator_), ("calibrated", calibrated)):
+for name, model in (("not calibrated", search.best_estimator_), ("calibrated", calibrated)):
     print(f"mean top probability, {name}: {model.predict_proba(X).max(axis=1).mean():.2f}")
 
 # prints:
 # cross-validated accuracy, legs binned: 0.93
 # best macro F1: 0.91 with {'balance': 1, 'entropy': 0, 'power': 0.5}
-# mean top probability, plain: 0.28
+# mean top probability, not calibrated: 0.28
 # mean top probability, calibrated: 0.68

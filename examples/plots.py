@@ -1,6 +1,6 @@
-"""Plots: an explanation as a figure, to look at or to put into a report. They need Matplotlib.
+"""Plots: explanations as Matplotlib figures.
 
-As scikit-learn's displays: made by from_estimator or from_explanation, changed as you like.
+Displays are created by from_estimator or from_explanation, as in scikit-learn.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ import matplotlib
 from stc import SparseTensorClassifier, load_zoo
 from stc.plot import ContrastDisplay, GlobalDisplay, HeatmapDisplay, LocalDisplay
 
-matplotlib.use("Agg")  # into files; in a notebook leave it out, and the figures are shown
+matplotlib.use("Agg")  # write files only; not needed in a notebook
 
 X, y, names = load_zoo(names=True)
 model = SparseTensorClassifier().fit(X, y)
@@ -19,7 +19,7 @@ dolphin = names.to_list().index("dolphin")
 explanation = model.explain(X)
 
 local = LocalDisplay.from_explanation(explanation, dolphin)  # the three most probable classes
-local.figure_.suptitle("What is a dolphin?")  # it is a figure of Matplotlib: change what you like
+local.figure_.suptitle("What is a dolphin?")  # an ordinary Matplotlib figure
 displays = {
     "local": local,
     "contrast": ContrastDisplay.from_explanation(explanation, dolphin, label="Fish"),

@@ -1,7 +1,7 @@
-"""A policy by hand: ask the special first, and the general where the special knows nothing.
+"""A given policy: back-off from specific to general combinations.
 
-Each item is answered by the first set of dimensions that has something to say on its combination of
-values; where none has, by the class frequencies.
+Each item is predicted by the first set of dimensions that knows its combination of values; if none
+does, by the class frequencies.
 """
 
 from stc import SparseTensorClassifier
@@ -25,7 +25,7 @@ new = [
 for used, why in zip(model.policy_used(new), model.explain(new).sentences(), strict=True):
     print(used, why)
 
-# A policy acts when predicting: any of the sets learnt, in any order, without fitting again.
+# A policy acts at prediction time: learnt sets can be used in any order, without refitting.
 model.set_params(policy=[["goods"]])
 print(model.policy_, model.predict(new).tolist())
 

@@ -1,7 +1,7 @@
-"""A report: a model, its figures and its explanations on one page that can be sent around.
+"""A report: a model, its evaluation and its explanations on one HTML page.
 
-The file needs no network and no other file: open it in a browser, print it, mail it. The items to
-judge by should not be those that the model has learnt.
+The file is self-contained and opens in any browser. Evaluate on items that the model has not
+learnt.
 """
 
 import tempfile
@@ -12,7 +12,7 @@ from stc.report import report
 
 X, y = load_zoo()
 model = SparseTensorClassifier().fit(X[:70], y[:70])
-page = report(model, X[70:], y[70:], title="Zoo: 31 animals it has not seen")
+page = report(model, X[70:], y[70:], title="Zoo: 31 test animals")
 
 with tempfile.TemporaryDirectory() as folder:
     path = page.save(Path(folder, "zoo.html"))

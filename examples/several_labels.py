@@ -1,7 +1,7 @@
-"""Several labels: an item may have more than one class at the same time.
+"""Several labels: multi-label classification.
 
-Give each item a set (or list) of labels, or give a 0/1 indicator matrix as scikit-learn has it.
-Predictions come back in the same form.
+Give each item a set (or list) of labels, or give an indicator matrix as in scikit-learn.
+Predictions have the same form.
 """
 
 from sklearn.preprocessing import MultiLabelBinarizer
@@ -17,15 +17,15 @@ new = [{"plot": ["tank", "rose"]}, {"plot": ["police", "gun", "gun", "kiss"]}]
 model = SparseTensorClassifier().fit(films, genres)
 print("predicted:", [sorted(labels) for labels in model.predict(new)])
 
-# A label is predicted when its probability reaches its threshold times the highest of the item.
-# The thresholds were found on the training data, each part judged by a model of the others.
+# A label is predicted if its probability is at least its threshold times the highest of the item.
+# The thresholds are chosen by cross-validation on the training data.
 print("thresholds:", model.classes_.tolist(), model.label_threshold_.round(2).tolist())
-for row in model.predict_proba(new):  # one distribution an item: it ranks the labels
+for row in model.predict_proba(new):  # one distribution per item: it ranks the labels
     print("ranked:", [f"{model.classes_[k]} {row[k]:.2f}" for k in (-row).argsort()])
-model.set_params(label_threshold=0.4)  # one for all labels, effective at once
+model.set_params(label_threshold=0.4)  # one for all labels, without refitting
 print("threshold 0.4:", [sorted(labels) for labels in model.predict(new)])
 
-# An indicator: predict_proba speaks of each label alone, above 1/2 where it is predicted.
+# Indicator matrix: predict_proba is of each label by itself, above 1/2 if it is predicted.
 indicator = MultiLabelBinarizer().fit_transform(genres)
 model = SparseTensorClassifier().fit(films, indicator)
 print("indicator:", model.predict(new).tolist(), model.predict_proba(new).round(2).tolist())

@@ -1,7 +1,7 @@
-"""Several targets: predict them together, because they depend on each other.
+"""Several targets: predict dependent targets jointly.
 
-The targets are columns of the data, named once; no y is needed. The prediction is the most probable
-combination among those seen, so never one that makes no sense.
+The targets are named columns of the data; no y is needed. The prediction is the most probable
+combination among those that were learnt.
 """
 
 from stc import SparseTensorClassifier
@@ -18,12 +18,12 @@ print("combinations:", model.joint_classes_.tolist())
 new = [{"words": ["wifi", "bill"]}, {"words": ["dead"], "plan": "home"}]
 print("predicted:", model.predict(new).tolist())
 
-# Marginals: a list of arrays, one for each target, as scikit-learn has it.
+# Marginals: a list of arrays, one for each target, as in scikit-learn.
 team, urgency = model.predict_proba(new)
 print("team:", model.classes_[0].tolist(), team.round(2).tolist())
 print("urgency:", model.classes_[1].tolist(), urgency.round(2).tolist())
 
-# The joint distribution, as a table. The most probable pair need not be the best of each alone.
+# The joint distribution. The most probable pair may differ from the best class of each target.
 for row in model.predict_joint(new[:1]).rows():
     print("item {}: {}, {}: {:.2f}".format(*row))
 

@@ -1,21 +1,21 @@
-"""Soft labels and prior knowledge: learn from experts who disagree, and before any data is there.
+"""Soft labels and prior knowledge: learn from disagreeing experts, and before there is data.
 
-y may be a distribution over classes for each item. And what is known beforehand can be told to an
-empty model as items that were never observed, with a weight that says how much they count.
+y may be a distribution over classes for each item. Prior knowledge can be learnt as made-up items,
+with weights.
 """
 
 from stc import SparseTensorClassifier
 
-# Three doctors looked at each patient; their votes are the target, of any total.
+# Votes of three doctors for each patient; they are divided by their total.
 patients = [{"cough": "dry", "fever": "high"}, {"cough": "wet", "fever": "low"}, {"cough": "dry"}]
 votes = [{"flu": 3}, {"cold": 2, "flu": 1}, {"cold": 1, "flu": 1, "allergy": 1}]
 model = SparseTensorClassifier().fit(patients, votes)
 print(model.classes_.tolist(), model.class_mass_.round(2).tolist())
 
-# Prior knowledge: statements of a textbook, each worth as many patients as its weight says.
+# Prior knowledge: statements of a textbook; a weight of 10 counts as ten patients.
 textbook = [{"fever": "high"}, {"fever": "low"}, {"eyes": "itchy"}]
 says = [{"flu": 9, "cold": 1}, {"flu": 1, "cold": 9}, {"allergy": 1}]
-model = SparseTensorClassifier()  # empty: partial_fit may start it
+model = SparseTensorClassifier()  # partial_fit may be the first call
 model.partial_fit(textbook, says, sample_weight=[10, 10, 2])
 
 

@@ -1,6 +1,6 @@
-"""SQL: rows that may not leave their database are classified where they are.
+"""SQL: predict inside a database.
 
-The query holds the model. Whoever runs it needs neither stc nor Python.
+The query contains the model and needs neither stc nor Python.
 """
 
 import duckdb
@@ -10,18 +10,18 @@ import stc
 X, y = stc.load_zoo()
 model = stc.SparseTensorClassifier().fit(X, y)
 
-with duckdb.connect() as database:  # another machine, say
+with duckdb.connect() as database:  # for example on another machine
     database.execute("CREATE TABLE pets (id TEXT, milk INT, eggs INT, legs INT)")
     database.execute("INSERT INTO pets VALUES ('cat', 1, 0, 4), ('hen', 0, 1, 2), ('?', 7, 7, 7)")
-    for column in X.columns:  # what is not known of them is NULL
+    for column in X.columns:  # NULL means missing
         database.execute(f"ALTER TABLE pets ADD COLUMN IF NOT EXISTS {column} INT")
 
     query = model.to_sql("duckdb", data="pets", item="id", form="wide")
-    asked = f'SELECT item, prediction, "probability_Mammal" FROM ({query}) ORDER BY item DESC'
-    for item, prediction, mammal in database.execute(asked).fetchall():
-        print(f"{item}: {prediction}, with {mammal:.2f} a mammal")
+    selected = f'SELECT item, prediction, "probability_Mammal" FROM ({query}) ORDER BY item DESC'
+    for item, prediction, mammal in database.execute(selected).fetchall():
+        print(f"{item}: {prediction}, probability of Mammal {mammal:.2f}")
 
-    # The same from a table of features: a word a row, so for texts and sparse matrices, too.
+    # The same from a table of features, one per row, as for documents and sparse matrices.
     database.execute("CREATE TABLE features (item TEXT, feature TEXT, weight DOUBLE)")
     database.execute("INSERT INTO features VALUES ('cat', 'milk=1', 1), ('cat', 'legs=4', 1)")
     query = model.to_sql("duckdb")
@@ -29,7 +29,7 @@ with duckdb.connect() as database:  # another machine, say
     print(best[0], best[1], round(best[2], 2))
 
 # prints:
-# hen: Bird, with 0.10 a mammal
-# cat: Mammal, with 0.88 a mammal
-# ?: Mammal, with 0.41 a mammal
+# hen: Bird, probability of Mammal 0.10
+# cat: Mammal, probability of Mammal 0.88
+# ?: Mammal, probability of Mammal 0.41
 # cat Mammal 0.88

@@ -1,7 +1,7 @@
-"""Online with several dimensions: learn more, forget and merge, and every set stays exact.
+"""Online learning with several dimensions: learn, unlearn and merge exactly.
 
-The corpora of all sets of the policy are kept up to date. Each result is the model that one fit on
-the same items would give.
+The corpora of all sets of the policy are updated. Each result is the model of one fit on the same
+items.
 """
 
 from polars.testing import assert_frame_equal
@@ -21,14 +21,14 @@ entries = whole.corpus_.group_by("dimensions", maintain_order=True).len()
 print("entries:", {" & ".join(dimensions): entries for dimensions, entries in entries.rows()})
 
 model = fitted(X[:40], y[:40]).partial_fit(X[40:], y[40:])
-assert_frame_equal(model.corpus_, whole.corpus_)  # in two parts: the same as at once
+assert_frame_equal(model.corpus_, whole.corpus_)  # two batches: the same as one fit
 model.unlearn(X[40:], y[40:])
-assert_frame_equal(model.corpus_, part.corpus_)  # forgotten: as if never learnt
+assert_frame_equal(model.corpus_, part.corpus_)  # unlearnt: as if never learnt
 model = part + fitted(X[40:], y[40:])
-assert_frame_equal(model.corpus_, whole.corpus_)  # merged: the same as at once
+assert_frame_equal(model.corpus_, whole.corpus_)  # merged: the same as one fit
 print("exact in every set of", model.policy_)
 
-try:  # what a model has not counted, it cannot give
+try:  # a set that a model has not counted cannot be merged
     model.merge(SparseTensorClassifier(dimensions="each", policy=[["legs"]]).fit(X, y))
 except ValueError as error:
     print("refused:", str(error).split(";")[0])
@@ -36,4 +36,4 @@ except ValueError as error:
 # prints:
 # entries: {'legs': 14, 'milk & fins & legs': 15, 'milk & legs': 14}
 # exact in every set of [['milk', 'fins', 'legs'], ['milk', 'legs'], ['legs'], []]
-# refused: the other model's policy does not use the set ['milk', 'fins', 'legs']
+# refused: the policy of the other model does not have the set ['milk', 'fins', 'legs']
