@@ -15,7 +15,7 @@ from stc._core.cascade import Cascade, Hyper
 from stc._core.model import Model
 from stc._core.observations import Column, Observations
 from stc._core.tensor import Dimensions
-from stc._input import encode
+from stc._input.containers import encode
 
 RECORDS = [{"a": "u", "b": "v"}, {"a": "u", "b": "w"}, {"a": "t", "b": "w"}]
 TARGET = Column(None, np.array(["A", "B"]), 2, np.array([0, 1, 1]), complete=True)
