@@ -1,4 +1,4 @@
-"""SparseTensorClassifier: the scikit-learn estimator. It validates, and delegates."""
+"""SparseTensorClassifier, the scikit-learn estimator: it validates parameters and delegates."""
 
 from __future__ import annotations
 
@@ -40,90 +40,103 @@ UNLEARNT = "unlearnt: "
 class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Explainable probabilistic classifier for categorical data.
 
-    An item is a bag of values; the model is one sparse table of numbers, the corpus; a prediction
-    is a sum of named contributions.
+    An item is a bag of values. The model is one sparse table of counts, the corpus. A prediction is
+    a sum of named contributions.
 
     Parameters
     ----------
     power : float, default=0.5
-        p: how contributions add up. 1 adds probabilities, 1/2 amplitudes; smaller is bolder.
+        Exponent p of the weights. 1 adds probabilities, 1/2 adds amplitudes; smaller values give
+        more confident predictions.
     balance : float, default=1.0
-        b: how far frequent classes lose their advantage. 0 keeps it, 1 makes classes equal.
+        Correction b of class imbalance. 0 keeps the advantage of frequent classes, 1 gives all
+        classes the same total weight.
     entropy : float, default=1.0
-        h: how much values that occur in all classes alike are discounted. 0: not at all.
+        Exponent h of the entropy weights, which discount values that are equally frequent in all
+        classes. 0 means no discount.
     dimensions : "each", list of lists of str, dict name -> list of str, default=None
-        Which attributes share a dimension of the tensor: all of them (None), every attribute has
-        its own ("each"), or groups; attributes in no group are left out. With several dimensions
-        a feature is a combination, one value of each.
+        Groups of attributes that share a dimension of the tensor. With several dimensions a
+        feature is a combination: one value of each dimension. None puts all attributes in one
+        dimension, "each" gives every attribute a dimension. Attributes in no group are not used.
     policy : list of lists of str, "learn" or PolicyAgent, default=None
-        Sets of dimensions that an item is scored by, one after the other until one can; the class
-        frequencies, [], come last. None: all dimensions. "learn" learns it, in `fit`.
+        Sets of dimensions to back off to, in order: an item is predicted by the first set that
+        has a score for it. The class frequencies, [], are always the last. None uses all
+        dimensions; "learn" learns the policy in `fit`.
     phases : dict, array, "learn" or PhaseLearner, default=None
-        Angles (radians) that turn contributions against each other: {class: {attribute: {value:
-        radians}}}, {class: {word: radians}}, or an array features x classes. "learn" learns them,
-        in `fit`. None: those that were learnt, if any; {}: none at all.
+        Angles in radians at which contributions are added, so that some cancel each other:
+        {class: {attribute: {value: radians}}}, {class: {word: radians}}, or an array of shape
+        (n_features, n_classes). "learn" learns them in `fit`. None uses learnt phases if there
+        are any, {} uses none.
     interactions : int, default=1
-        Up to how many attributes have their conjunctions as features, too: `milk=1 and legs=4`.
+        Largest number of attributes in a conjunction. With 2, `milk=1 and legs=4` is a feature
+        in addition to the single values.
     min_support : int, default=1
-        How many items of the first batch must show a conjunction (or words in a row) to keep it.
+        Fewest items of the first batch in which a conjunction or an n-gram must occur.
     max_features : int, default=None
-        The most conjunctions to keep: those that tell the classes apart best, by entropy.
+        Largest number of conjunctions or n-grams; those with the highest entropy weight are kept.
     ngrams : int, default=1
-        Up to how many neighbouring words of a document are features together.
+        Largest length of the n-grams of a document that are features.
     continuous : "auto", list of str, or dict name -> knots, default=None
-        Columns of numbers. A number is part of two neighbouring intervals; knots are quantiles of
-        the first batch (20 of them, or as many as the dict says), or those given. "auto": columns
-        of floats with more than 20 distinct values.
+        Columns of numbers. A number is encoded as weights of two neighbouring intervals. A dict
+        gives the number of knots, or the knots; otherwise they are 20 quantiles of the first
+        batch. "auto" selects columns of floats with more than 20 distinct values.
     ordinal : dict name -> list of values, default=None
-        Columns whose values have an order, lowest first: half of a value's weight is its
-        neighbours'.
+        Columns of ordered values, lowest first. Half of the weight of a value goes to its
+        neighbours.
     targets : str or list of str, default=None
-        Columns of the data that are the targets; then `fit` takes no y.
+        Columns of the data that are the targets; `fit` then takes no y.
     label_threshold : float, default=None
-        With several labels an item: how probable a label must be, beside the most probable one,
-        to be predicted. None: chosen for each label, for the best micro-F1 on items held out.
+        For items with several labels: smallest ratio of a label's probability to that of the most
+        probable label at which it is predicted. None chooses one ratio per label by
+        cross-validation, for the best micro-F1.
     missing : {"ignore", "category"}, default="ignore"
-        Whether a missing value contributes nothing or is a category of its own.
+        Whether a missing value contributes nothing or is a category.
     tokenizer : callable, default=None
-        How a document (a string) becomes a list of tokens. None: words and punctuation.
+        Function from a document (a string) to a list of tokens. None splits it into words and
+        punctuation.
     max_tuples : int, default=10_000_000
-        The most combinations of values that a set of dimensions may need for a batch of items.
+        Largest number of combinations of values that a batch may need, for each set of dimensions.
     store : str, default=None
-        Where the model lives: "duckdb:///file", "sqlite:///file", "postgresql://...". A model that
-        is there already is restored when it is first used, with the parameters it was learnt with
-        in the place of those left at their defaults. None: in memory.
+        URL of the database that holds the model: "duckdb:///file", "sqlite:///file" or
+        "postgresql://...". An existing model is loaded on first use; its parameters replace those
+        that are left at their defaults. None keeps the model in memory.
     name : str, default="model"
-        Its name in the store.
+        Name of the model in the store.
 
     Attributes
     ----------
+    fitted_ : FittedModel
+        The fitted model: immutable, and usable without the estimator.
     classes_ : ndarray, or list of ndarray
-        The classes, sorted, in the dtype of y; a list of them for several targets.
+        Classes, sorted, in the dtype of y; with several targets, one array for each.
     joint_classes_ : ndarray of shape (n_joint, n_targets)
-        The combinations of classes that were seen.
+        Combinations of classes that were learnt.
     policy_ : list of lists of str
-        The policy in use.
+        Policy in use.
     policy_values_ : polars.DataFrame
-        The value of each state that was tried in learning the policy.
+        Mean reward of each state that was tried while the policy was learnt.
     label_threshold_ : ndarray
-        The threshold of each label.
+        Threshold of each label.
     phase_history_ : polars.DataFrame
-        Each step of learning the phases: penalty, fold held out, loss, held-out loss and accuracy.
+        Steps of learning the phases: penalty, held-out fold, loss, held-out loss and accuracy.
     sharpness_ : float
-        What the exponent 1/p of the probabilities is multiplied by.
+        Factor of the exponent 1/p of the probabilities: the inverse of a temperature.
     n_features_in_ : int
-        Number of attributes (columns, or keys of the records) learnt from.
+        Number of attributes (columns, or keys of records) seen in `fit`.
     feature_names_in_ : ndarray of str
-        Their names, if they had any.
+        Names of the attributes, if they have names.
     class_mass_ : ndarray
-        Weight of the items learnt, per class.
+        Total weight of the learnt items of each class.
     corpus_ : polars.DataFrame
-        What was learnt: attribute, value, class, mass, support.
+        The corpus: attribute, value, class, mass, support.
 
     Notes
     -----
     `power`, `balance` and `entropy` act at prediction time: change them with `set_params` and
     predict again, without fitting again.
+
+    Several threads may use one estimator. Learning is serialised by a lock; each prediction uses
+    one consistent state of the model.
 
     Examples
     --------
@@ -202,24 +215,24 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     # --- learning ---------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from nothing.
+        """Fit the model; anything learnt before is replaced.
 
         Parameters
         ----------
         X : frame, list of dicts, 2-D array, sparse matrix, strings, or a source
-            The items: see the guide to inputs. Never changed. A source is data that is not in
-            memory: a path, a relation of DuckDB, a Dask or Spark DataFrame, `stc.source(...)`.
+            Items, as described in docs/inputs.md; they are not modified. A source is data that is
+            not in memory: a path, a DuckDB relation, a Dask or Spark DataFrame, `stc.source(...)`.
         y : array-like of labels, list of dicts class -> weight, list of sets, or several columns
-            The class of each item, or a distribution over classes; several labels an item, as
-            lists, sets or an indicator; or several targets, one column each. Or the name of a
-            column of X (of a source, also a list of names). None if `targets` names them.
+            Class of each item, or a distribution over classes; several labels per item, as lists,
+            sets or an indicator matrix; or several targets, one column each. Or the name of a
+            column of X (for a source, also a list of names). None if `targets` names them.
         sample_weight : array-like or str, default=None
-            Weight of each item, or the name of a column of X; zero is absence.
+            Weight of each item, or the name of a column of X. Items of weight 0 are ignored.
 
         Returns
         -------
         SparseTensorClassifier
-            Itself.
+            The fitted estimator.
 
         Examples
         --------
@@ -245,21 +258,23 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         *,
         batch_id: str | None = None,
     ) -> Self:
-        """Learn more. New values and classes may come at any time; in records, attributes too.
+        """Learn a batch in addition to what was learnt before.
+
+        New values and new classes are accepted at any time, and new attributes in records.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         classes : array-like, default=None
-            Classes to have from now on even if no item shows them; optional.
+            Classes that the model has from now on, even if no item has them.
         batch_id : str, default=None
-            A name for this batch: learnt a second time, it does not count again.
+            Id of the batch. A batch whose id was learnt before is not counted again.
 
         Returns
         -------
         SparseTensorClassifier
-            Itself.
+            The fitted estimator.
 
         Examples
         --------
@@ -287,24 +302,24 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def unlearn(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, batch_id: str | None = None
     ) -> Self:
-        """Forget items that were learnt: exactly, as if they had never been seen.
+        """Remove learnt items from the model, exactly as if they had never been learnt.
 
         Parameters
         ----------
         X, y, sample_weight
-            The items as they were learnt.
+            Items, labels and weights as they were learnt.
         batch_id : str, default=None
-            A name for this unlearning: done a second time, it takes nothing away again.
+            Id of the batch. A batch whose id was unlearnt before is not subtracted again.
 
         Returns
         -------
         SparseTensorClassifier
-            Itself.
+            The fitted estimator.
 
         Raises
         ------
-        ValueError
-            If some of it was never learnt; the model stays as it was.
+        NeverLearntError
+            If some of the items were never learnt; the model is then unchanged.
 
         Examples
         --------
@@ -333,17 +348,17 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def merge(self, other: SparseTensorClassifier) -> Self:
-        """Learn all that another model has learnt.
+        """Add the counts of another model to this one.
 
         Parameters
         ----------
         other : SparseTensorClassifier
-            A fitted model of the same attributes; it is not changed.
+            A fitted model of the same attributes; it is not modified.
 
         Returns
         -------
         SparseTensorClassifier
-            Itself, the same as if it had learnt the other's items.
+            The estimator, as if it had also learnt the items of the other one.
 
         Examples
         --------
@@ -363,7 +378,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def __add__(self, other: Any) -> SparseTensorClassifier:
-        """Merge two models into a new one; neither is changed."""
+        """Return a new model with the counts of both; neither is modified."""
         if not isinstance(other, SparseTensorClassifier):
             return NotImplemented
         return self._copied(self._with_batches()).merge(other)
@@ -371,20 +386,19 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def learn_phases(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, learner: Any = None
     ) -> Self:
-        """Learn the phases of a fitted model by gradient; its counts stay as they are.
+        """Learn the phases of a fitted model by gradient descent, without changing its counts.
 
         Parameters
         ----------
         X, y, sample_weight
-            Items as in `fit`: those the model has learnt, or others. Those it has learnt are left
-            out of the weights that they are judged by.
+            Items as in `fit`. Learnt items are left out of the weights that predict them.
         learner : PhaseLearner, default=None
-            How to learn. None: as `phases` says, or the defaults.
+            Options. None uses those of the parameter `phases`, or the defaults.
 
         Returns
         -------
         SparseTensorClassifier
-            Itself. If no phases are better than none, it has none.
+            The fitted estimator. It has no phases if none improved the held-out loss.
 
         Examples
         --------
@@ -407,22 +421,24 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     # --- predicting -------------------------------------------------------------------------
 
     def predict(self, X: Any, theta: Any = None, *, to: Any = None) -> Any:
-        """Most probable class of each item; of equals, the first.
+        """Predict the most probable class of each item; the first one in case of ties.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
         theta
-            Phases of their values in radians, in the form of X: an angle a cell, or a dict
-            word -> radians a document. None: 0.
+            Phases of the values in radians, in the form of X: one angle per cell, or one dict
+            word -> radians per document. None means 0.
+        to : path or str, default=None
+            File, or for some sources table or folder, to write the answers to. None returns them.
 
         Returns
         -------
         ndarray of shape (n_items,)
-            Classes, in the dtype of y. With several targets the most probable combination, a
-            column per target. With several labels those that are probable enough, in the form of
-            y: a list of sets (or lists), or an indicator.
+            Classes, in the dtype of y. With several targets, the most probable combination, one
+            column per target. With several labels, the predicted labels in the form of y: a list
+            of sets (or lists), or an indicator matrix.
 
         Examples
         --------
@@ -437,22 +453,24 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._checked().predict(X, theta)
 
     def predict_proba(self, X: Any, theta: Any = None, *, to: Any = None) -> Any:
-        """Probability of each class for each item, in the order of `classes_`.
+        """Predict the probability of each class, in the order of `classes_`.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
         theta
-            Phases of their values in radians, in the form of X: an angle a cell, or a dict
-            word -> radians a document. None: 0.
+            Phases of the values in radians, in the form of X: one angle per cell, or one dict
+            word -> radians per document. None means 0.
+        to : path or str, default=None
+            File, or for some sources table or folder, to write the answers to. None returns them.
 
         Returns
         -------
         ndarray of shape (n_items, n_classes), or a list of them
-            Rows sum to 1. An item of which nothing is known gets the class frequencies. With
-            several targets a list with the probabilities of each of them. For an indicator, by
-            scikit-learn's convention, of each label on its own: above 1/2 where it is predicted.
+            Rows sum to 1. An item without known values gets the class frequencies. With several
+            targets, a list with the probabilities of each target. For an indicator matrix, as in
+            scikit-learn, the probability of each label by itself: above 1/2 if it is predicted.
 
         Examples
         --------
@@ -467,15 +485,17 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._checked().predict_proba(X, theta)
 
     def predict_log_proba(self, X: Any, theta: Any = None, *, to: Any = None) -> Any:
-        """Logarithm of the probabilities, exact also where they are too small for a double.
+        """Predict logarithms of the probabilities, also of those too small for a double.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
         theta
-            Phases of their values in radians, in the form of X: an angle a cell, or a dict
-            word -> radians a document. None: 0.
+            Phases of the values in radians, in the form of X: one angle per cell, or one dict
+            word -> radians per document. None means 0.
+        to : path or str, default=None
+            File, or for some sources table or folder, to write the answers to. None returns them.
 
         Returns
         -------
@@ -495,20 +515,20 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._checked().predict_log_proba(X, theta)
 
     def predict_joint(self, X: Any, theta: Any = None) -> pl.DataFrame:
-        """Probability of each combination of classes, for each item.
+        """Predict the probability of each combination of classes.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
         theta
-            Phases of their values in radians, in the form of X: an angle a cell, or a dict
-            word -> radians a document. None: 0.
+            Phases of the values in radians, in the form of X: one angle per cell, or one dict
+            word -> radians per document. None means 0.
 
         Returns
         -------
         polars.DataFrame
-            A row per item and combination seen: `item`, a column per target, `probability`.
+            One row per item and combination: `item`, one column per target, `probability`.
 
         Examples
         --------
@@ -521,7 +541,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._checked().predict_joint(_in_memory(X, "predict_joint"), theta)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of the items that are predicted right: in all targets, with all their labels.
+        """Return the accuracy: the share of items with all targets and all labels correct.
 
         Parameters
         ----------
@@ -554,7 +574,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return float(np.average(correct, weights=weights))
 
     def policy_used(self, X: Any) -> NDArray[np.object_]:
-        """Which set of the policy answers for each item.
+        """Return the set of dimensions of the policy that predicts each item.
 
         Parameters
         ----------
@@ -564,7 +584,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Returns
         -------
         ndarray of tuples of str
-            Names of the dimensions; () where the class frequencies answer.
+            Names of the dimensions; () if the class frequencies are used.
 
         Examples
         --------
@@ -579,18 +599,20 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._checked().policy_used(_in_memory(X, "policy_used"))
 
     def coverage(self, X: Any, *, to: Any = None) -> Any:
-        """Share of each item that was ever seen in learning; 0 for an item without values.
+        """Return the share of each item's values that are known to the model.
 
         Parameters
         ----------
         X
             Items, as in `fit`.
+        to : path or str, default=None
+            File, or for some sources table or folder, to write the answers to. None returns them.
 
         Returns
         -------
         ndarray of shape (n_items,)
-            From 0 (the prediction is the class frequencies) to 1 (all values known). With several
-            dimensions, of the first set of the policy that knows anything of the item.
+            From 0 (no known values: the prediction is the class frequencies) to 1 (all values are
+            known). With several dimensions, for the first set of the policy with a known value.
 
         Examples
         --------
@@ -611,20 +633,20 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def explain(self, X: Any, theta: Any = None) -> LocalExplanation: ...
 
     def explain(self, X: Any = None, theta: Any = None) -> LocalExplanation | GlobalExplanation:
-        """Why each item gets the class it gets; without items, what the model knows of each class.
+        """Explain the prediction of each item; without items, explain the model.
 
         Parameters
         ----------
         X
-            Items, as in `fit`. None: the whole model.
+            Items, as in `fit`. None explains the whole model.
         theta
-            Phases of their values in radians, in the form of X: an angle a cell, or a dict
-            word -> radians a document. None: 0.
+            Phases of the values in radians, in the form of X: one angle per cell, or one dict
+            word -> radians per document. None means 0.
 
         Returns
         -------
         LocalExplanation or GlobalExplanation
-            A table of contributions, or of weights; printed, a sentence an item, or a class.
+            A table of contributions, or of weights. Printed, one sentence per item, or per class.
 
         Examples
         --------
@@ -648,14 +670,15 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     # --- files --------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a file, whole or not at all: a Parquet table that others can read.
+        """Save the model as a Parquet file.
 
-        Its rows are what was learnt, its metadata all else; it holds nothing that could run.
+        The rows are the corpus, the metadata is everything else; the file contains no code. It is
+        written atomically: an error leaves the previous file.
 
         Parameters
         ----------
         path : str or path
-            Where to; by custom it ends with .stc.parquet.
+            The file, usually with the suffix .stc.parquet.
 
         Examples
         --------
@@ -673,25 +696,25 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def load(
         cls, path: str | Path, *, tokenizer: Callable[[str], Sequence[str]] | None = None
     ) -> Self:
-        """Open a model that `save` has written: it answers the same, and goes on learning.
+        """Load a model that was saved with `save`.
 
         Parameters
         ----------
         path : str or path
             The file.
         tokenizer : callable, default=None
-            The tokenizer that the model was learnt with, if it had one of its own: it is code,
-            which a file does not hold.
+            The tokenizer that the model was fitted with, if any: it is code, so the file does not
+            contain it.
 
         Returns
         -------
         SparseTensorClassifier
-            In memory, with the parameters it was saved with.
+            The fitted estimator, in memory, with the parameters it was saved with.
 
         Raises
         ------
         ModelFileError
-            If the file is not a model, is damaged, or is of a later version.
+            If the file is not a model, is damaged, or was written by a later version.
 
         Examples
         --------
@@ -724,26 +747,26 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         data: str | None = None,
         item: str = "item",
     ) -> str:
-        """The probabilities as one query, for a database that never saw this library.
+        """Return the predicted probabilities as one SQL query, which runs without stc.
 
         Parameters
         ----------
         dialect : str, default="duckdb"
-            The language of the database: "duckdb", "sqlite", "postgres", or another of sqlglot's.
+            SQL dialect: "duckdb", "sqlite", "postgres", or another one of sqlglot.
         form : {"long", "wide"}, default="long"
-            A row per item and class, or a row per item and a column per class, which is faster.
+            One row per item and class, or one row per item and one column per class (faster).
         features : str, default="features"
-            A table (item, feature, weight) with a row for each value of an item, in the words of
-            `get_feature_names_out`.
+            Table with the columns item, feature and weight, one row for each value of an item;
+            features are named as by `get_feature_names_out`.
         data : str, default=None
-            Instead: a table with a row per item and a column per attribute.
+            Table with one row per item and one column per attribute, used instead of `features`.
         item : str, default="item"
-            The column of `data` that tells the items apart.
+            Column of `data` that identifies the items.
 
         Returns
         -------
         str
-            A SELECT that holds the weights, for the parameters of now.
+            A SELECT statement that contains the weights for the current parameters.
 
         Examples
         --------
@@ -763,7 +786,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def fitted_(self) -> FittedModel:
-        """The fitted model, which needs no estimator, with the parameters of now."""
+        """The fitted model with the current parameters: immutable, usable without the estimator."""
         fitted = self._latest()
         if fitted is None:  # an AttributeError is how scikit-learn asks what is fitted
             raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
@@ -771,34 +794,34 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def classes_(self) -> Any:
-        """The classes, sorted, in the dtype of y; a list of them for several targets."""
+        """Classes, sorted, in the dtype of y; with several targets, one array for each."""
         return self.fitted_.classes
 
     @property
     def joint_classes_(self) -> NDArray[Any]:
-        """The combinations of classes that were seen, a column per target."""
+        """Combinations of classes that were learnt, one column per target."""
         model = self.fitted_.model
         return model.form.table(model.classes)
 
     @property
     def class_mass_(self) -> NDArray[np.float64]:
-        """Weight of the items learnt, per class (combination of classes, for several targets)."""
+        """Total weight of the learnt items of each class (with several targets, combination)."""
         return self.fitted_.model.class_mass
 
     @property
     def corpus_(self) -> pl.DataFrame:
-        """What was learnt, one row an entry: attribute, value, class, mass, support."""
+        """The corpus, one row per entry: attribute, value, class, mass, support."""
         return self.fitted_.corpus()
 
     @property
     def policy_(self) -> list[list[str]]:
-        """The sets of dimensions that items are scored by, first ones first."""
+        """Sets of dimensions of the policy in use, in order."""
         fitted = self.fitted_
         return [list(fitted.model.dimensions.named(subset)) for subset in fitted.policy]
 
     @property
     def policy_values_(self) -> pl.DataFrame:
-        """Each state that was tried in learning the policy, and its mean reward."""
+        """Mean reward of each state that was tried while the policy was learnt."""
         values = self.fitted_.state.values
         if values is None:
             raise AttributeError("the policy was given, not learnt: set policy='learn' and fit")
@@ -806,7 +829,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def phase_history_(self) -> pl.DataFrame:
-        """Each step of learning the phases: penalty, fold held out, loss, held-out loss."""
+        """Steps of learning the phases: penalty, held-out fold, loss, held-out loss."""
         history = self.fitted_.state.history
         if history is None:
             raise AttributeError("no phases were learnt: set phases='learn' and fit")
@@ -814,39 +837,39 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def sharpness_(self) -> float:
-        """What the exponent 1/p of the probabilities is multiplied by; 1 unless it was learnt."""
+        """Inverse temperature: factor of the exponent 1/p of the probabilities; 1 if not learnt."""
         return self.fitted_.sharpness
 
     @property
     def label_threshold_(self) -> NDArray[np.float64]:
-        """How probable each label must be, beside the most probable one, to be predicted."""
+        """Smallest ratio of each label's probability to the highest at which it is predicted."""
         return self.fitted_.label_thresholds
 
     @property
     def n_features_in_(self) -> int:
-        """Number of attributes learnt from; documents are one."""
+        """Number of attributes seen in `fit`; 1 for documents."""
         return max(self.fitted_.model.schema.width, 1)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the attributes learnt from, if they had names."""
+        """Names of the attributes seen in `fit`, if they have names."""
         schema = self.fitted_.model.schema
         if not schema.named:
             raise AttributeError("the columns learnt from had no names")
         return np.array(schema.names, dtype=object)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the features: "attribute=value", a word, or a column of counts.
+        """Return the names of the features: "attribute=value", a word, or a column of counts.
 
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Not used; there because scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
 
         Returns
         -------
         ndarray of str
-            One name a feature, in the model's order.
+            One name per feature, in the order of the model.
 
         Examples
         --------
@@ -1093,19 +1116,19 @@ def _first_items(chosen: Chosen, fitted: FittedModel) -> Any:
 def load(
     path: str | Path, *, tokenizer: Callable[[str], Sequence[str]] | None = None
 ) -> SparseTensorClassifier:
-    """Open a model that `save` has written: see `SparseTensorClassifier.load`.
+    """Load a model that was saved with `save`; see `SparseTensorClassifier.load`.
 
     Parameters
     ----------
     path : str or path
         The file.
     tokenizer : callable, default=None
-        The tokenizer that the model was learnt with, if it had one of its own.
+        The tokenizer that the model was fitted with, if any.
 
     Returns
     -------
     SparseTensorClassifier
-        In memory, with the parameters it was saved with.
+        The fitted estimator, in memory, with the parameters it was saved with.
 
     Examples
     --------
