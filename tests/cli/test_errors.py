@@ -23,12 +23,12 @@ from stc.cli.signals import signals_raise
 
 TABLE = "a,b,class\n1,2,x\n3,4,y\n"
 BAD = {
-    "ragged": (TABLE + "5,6,7,y\n", "line 4: 4 cells, where line 1 names 3 columns; "),
+    "ragged": (TABLE + "5,6,7,y\n", "line 4: the row has 4 cells, the header 3; "),
     "no label": (TABLE + "5,6,\n", "line 4, column 'class': no label; "),
     "short": (TABLE + "5\n", "line 4, column 'class': no label; "),
     "blank line": (TABLE + "\n1,2,x\n", "line 4, column 'class': no label; "),
-    "open quote": (TABLE + '5,"6,x\n7,8,y\n', "line 4: a quote that is never closed; "),
-    "only an open quote": ('a,b,class\n5,"6,x\n', "line 2: a quote that is never closed; "),
+    "open quote": (TABLE + '5,"6,x\n7,8,y\n', "line 4: a quote is never closed; "),
+    "only an open quote": ('a,b,class\n5,"6,x\n', "line 2: a quote is never closed; "),
     "stray quote": (TABLE + '5,"6"7,x\n', "line 4: ',' expected after '\"'; "),
     "empty": ("", "is empty"),
     "only a header": ("a,b,class\n", "has no rows"),
@@ -36,12 +36,12 @@ BAD = {
     "no header": ("1,2,x\n3,4,y\n", "; the first line must hold the names of the columns"),
     "semicolons": ("a;b;class\n1;2;x\n", "as its ending says: --separator ';'"),
     "tabs": ("a\tb\tclass\n1\t2\tx\n", r"as its ending says: --separator '\t'"),
-    "not UTF-8": (TABLE.encode() + b"5,\xff\xfe,x\n", "line 4, column 'b': is not UTF-8; "),
+    "not UTF-8": (TABLE.encode() + b"5,\xff\xfe,x\n", "line 4, column 'b': the text is not UTF-8; "),
 }
 BAD_JSON = {
-    "syntax": ('{"a":1,"class":"x"}\n\n{"a":2,"class"\n', "line 3, column 15: is not JSON: "),
-    "shape": ('{"a":1,"class":"x"}\n{"a":[2],"class":"y"}\n', "line 2, key 'a': a list or an "),
-    "no object": ("[1, 2]\n", "line 1: is not an object"),
+    "syntax": ('{"a":1,"class":"x"}\n\n{"a":2,"class"\n', "line 3: the line is not JSON: Expecting ':' delimiter at character 15"),
+    "shape": ('{"a":1,"class":"x"}\n{"a":[2],"class":"y"}\n', "line 2, column 'a': the key holds a list or an "),
+    "no object": ("[1, 2]\n", "line 1: the line is not a JSON object"),
     "no label": ('{"a":1,"class":"x"}\n\n{"a":2}\n', "line 3, column 'class': no label; "),
 }
 
@@ -106,7 +106,7 @@ def test_files_of_another_kind(fails, name):
 
 def test_half_a_gzip(fails):
     Path("d.csv.gz").write_bytes(gzip.compress(TABLE.encode() + os.urandom(99_999))[:50_000])
-    assert fails(4, "fit", "d.csv.gz", *FIT).startswith("d.csv.gz: is not gzip, or not all of it: ")
+    assert fails(4, "fit", "d.csv.gz", *FIT).startswith("d.csv.gz: the file is not complete gzip data: ")
 
 
 def test_the_line_after_a_cell_of_several_lines(fails):
@@ -153,7 +153,7 @@ def test_columns_that_are_not_there(fails, model):
     Path("other.csv").write_text("a,B,class\n1,2,x\n")
     line = fails(4, "predict", model, "other.csv")
     assert line.startswith(
-        "other.csv: there is no column 'b', which the model has learnt from (did you mean 'B'?)"
+        "other.csv: there is no column 'b', which the model was learnt from (did you mean 'B'?)"
     )
 
 
@@ -337,19 +337,19 @@ def test_terminated_with_files_out_of_gzip(fails, model, monkeypatch, moment):
 
 
 def test_terminated_while_polars_writes(fails, model, monkeypatch):
-    from stc.cli import answering
+    from stc.sources import prediction
 
-    asked, slices = [], answering._slices
+    asked, predictions = [], prediction.predictions
 
-    def terminated(*given):
-        for own in slices(*given):
-            asked.append(own)
+    def terminated(fitted, items):
+        asked.append(items)
+        if len(asked) > 1:  # the first item tells the columns
             os.kill(os.getpid(), signal.SIGTERM)  # the main thread waits for polars
-            yield own
+        return predictions(fitted, items)
 
     Path("many.csv").write_text(TABLE + "1,2,x\n" * 1000)
-    monkeypatch.setattr(answering, "_slices", terminated)
-    monkeypatch.setattr(answering, "_AT_A_TIME", 20)
+    monkeypatch.setattr(prediction, "predictions", terminated)
+    monkeypatch.setattr(prediction, "_NUMBERS_AT_A_TIME", 20)
     fails(143, "predict", model, "many.csv", "-o", "o.csv")
     assert len(asked) < 9
     names = ["good.csv", "m.stc.parquet", "many.csv"]

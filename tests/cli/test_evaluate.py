@@ -118,7 +118,7 @@ def test_several_labels(run):
     assert found["micro"]["f1"] == 1.0
     assert [own["support"] for own in found["classes"]] == [20, 20]
     said = run("predict", "m.stc.parquet", "d.jsonl", "-o", "o.csv", code=2).err
-    assert said.startswith("stc: column 'labels' holds several values a cell, which csv cannot")
+    assert said.startswith("stc: column 'labels': a CSV file cannot hold several values in a cell")
     frame.with_columns(labels=pl.lit(["x"])).write_ndjson("e.jsonl")
     found = json.loads(run("evaluate", "m.stc.parquet", "e.jsonl", "--json").out)
     assert found["accuracy"] == 1 / 3

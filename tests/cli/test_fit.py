@@ -156,10 +156,10 @@ def test_another_separator(run, zoo, monkeypatch, sign, form):
 @pytest.mark.parametrize(
     ("name", "sign", "message"),
     [
-        ("zoo.csv", ";;", "--separator ';;': give one sign, such as ';', or"),
-        ("zoo.csv", "", "--separator '': give one sign"),
-        ("zoo.csv", '"', "give one sign"),
-        ("zoo.csv", "§", "give one sign"),
+        ("zoo.csv", ";;", "--separator ';;' is not a single character; use a character such as ';', or"),
+        ("zoo.csv", "", "--separator '' is not a single character"),
+        ("zoo.csv", '"', "is not a single character"),
+        ("zoo.csv", "§", "is not a single character"),
         ("zoo.parquet", ";", "--separator ';' is for .csv and .tsv, not for .parquet"),
     ],
 )
@@ -209,7 +209,7 @@ def test_tune_keeps_groups_together(run):
     assert np.allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-12)
     by_lot = stc.SparseTensorClassifierCV().fit(X, y)
     assert by_lot.best_score_ > expected.best_score_ + 0.1
-    assert "--group is for --tune" in run(*common, "--group", "patient", code=2).err
+    assert "--group needs --tune" in run(*common, "--group", "patient", code=2).err
     assert "'pacient'" in run(*common, "--tune", "--group", "pacient", code=4).err
     said = run(*common, "--tune", "--group", "patient", "--columns", "hint,patient")
     assert list(stc.load("m.stc.parquet").feature_names_in_) == ["hint", "patient"]

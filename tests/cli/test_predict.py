@@ -76,11 +76,13 @@ def test_no_reasons_where_frequencies_decide(run, zoo):
 
 
 def test_batches_are_one_stream(run, zoo, monkeypatch):
-    from stc.cli import answering
+    from stc import evaluation
+    from stc.sources import prediction
 
     run("predict", "zoo.stc.parquet", "zoo.csv", "-o", "one.csv", "--proba", "--explain", 2)
     whole = json.loads(run("evaluate", "zoo.stc.parquet", "zoo.csv", "--json").out)
-    monkeypatch.setattr(answering, "_AT_A_TIME", 70)  # ten items, or fewer
+    for module in (prediction, evaluation):
+        monkeypatch.setattr(module, "_NUMBERS_AT_A_TIME", 70)  # ten items, or fewer
     run("predict", "zoo.stc.parquet", "zoo.csv", "-o", "ten.csv", "--proba", "--explain", 2)
     assert Path("one.csv").read_text() == Path("ten.csv").read_text()
     said = run("predict", "zoo.stc.parquet", "zoo.csv", "--proba", "--explain", 2)
