@@ -1,6 +1,7 @@
 """The page of the report, in a real browser."""
 
 import io
+import os
 import time
 import warnings
 from pathlib import Path
