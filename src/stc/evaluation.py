@@ -256,12 +256,17 @@ def _class_figures(confusion: Counter[tuple[Any, Any]]) -> dict[str, Any]:
 def _label_figures(counts: dict[Any, Floats]) -> dict[str, Any]:
     """Return the figures of each label, where an item may have several."""
     labels = sorted(counts, key=_label_order)
-    # For each label three items, weighted: one has it and is predicted to, two only one of both.
-    rows, size = np.arange(3 * len(labels)), len(labels)
-    columns = np.repeat(np.arange(size), 3)
+    # Three weighted items for each label: it is true and predicted, only predicted, only true.
+    columns = np.arange(len(labels))
     true, predicted = (
-        sparse.csr_matrix((np.tile(cells, size), (rows, columns)), shape=(3 * size, size))
-        for cells in ([1, 0, 1], [1, 1, 0])
+        sparse.coo_matrix(
+            (np.ones(2 * len(labels), dtype=np.int64), (rows.ravel(), np.tile(columns, 2))),
+            shape=(3 * len(labels), len(labels)),
+        ).tocsr()
+        for rows in (
+            np.stack([3 * columns, 3 * columns + 2]),
+            np.stack([3 * columns, 3 * columns + 1]),
+        )
     )
     weight = np.concatenate([counts[label] for label in labels])
     return _averages(labels, true, predicted, weight, ("micro", "macro"))
@@ -346,7 +351,7 @@ def evaluate_source(
             with rows_from(start, frame.height):
                 target = encode_targets({name: frame[name] for name in targets})
                 cells = None if weight is None else frame[weight].to_list()
-                weights = encode_sample_weight(cells, frame.height)
+                weights = encode_sample_weight(cells, frame.height, column=weight)
                 answers = fitted.answers(items_in(frame, items, fitted.state))
                 comparison = compare(fitted, answers, target)
                 evaluation.add(comparison, weights, answers.probabilities)

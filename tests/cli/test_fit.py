@@ -156,7 +156,11 @@ def test_another_separator(run, zoo, monkeypatch, sign, form):
 @pytest.mark.parametrize(
     ("name", "sign", "message"),
     [
-        ("zoo.csv", ";;", "--separator ';;' is not a single character; use a character such as ';', or"),
+        (
+            "zoo.csv",
+            ";;",
+            "--separator ';;' is not a single character; use a",
+        ),
         ("zoo.csv", "", "--separator '' is not a single character"),
         ("zoo.csv", '"', "is not a single character"),
         ("zoo.csv", "§", "is not a single character"),
@@ -258,6 +262,6 @@ def test_a_column_has_one_role(run, options, message):
 def test_names_are_found_behind_a_mark_and_blank_lines(run):
     common = ["fit", "d.csv", "-t", "class", "-o", "m.stc.parquet", "--separator", ";"]
     Path("d.csv").write_bytes(b'\xef\xbb\xbf"a;1";b;class\n1;2;p\n2;3;q;9\n')
-    assert "d.csv: line 3: 4 cells, where line 1 names 3 columns" in run(*common, code=4).err
+    assert "d.csv: line 3: the row has 4 cells, the header 3" in run(*common, code=4).err
     Path("d.csv").write_bytes(b"\na;a;class\n1;2;p\n2;3;q\n")
     assert "two columns are named 'a'" in run(*common, code=4).err

@@ -108,7 +108,7 @@ class BatchReader:
             )
         if model is not None:
             target = replace(target, form=model.form.joined(target.form))
-        weights = encode_sample_weight(sample_weight, observed.n_items)
+        weights = encode_sample_weight(sample_weight, observed.n_items, column=roles.weight)
         if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
         return Batch(scaled(observed, scales), target, weights, scales, roles)

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import column_or_1d
 
 from stc._core.observations import Column, offsets_of, sum_by_item
 from stc._core.product import crossed, objects
@@ -23,7 +22,7 @@ from stc._input.pandas import strings_of
 from stc._input.scalars import EXACT_FLOAT, code_series
 from stc._input.values import is_missing, naming_items, string_series, unmasked
 from stc._input.weights import as_floats, as_weights, check_weights
-from stc.exceptions import DataError, DataTypeError, ParameterError
+from stc.exceptions import DataError, DataTypeError, MissingLabelError, ParameterError
 
 # Types that hold the labels of an item.
 _BAGS = (list, tuple, set, frozenset, np.ndarray)
@@ -247,11 +246,17 @@ def _label_set(labels: Any, item: int) -> list[Any]:
     return distinct
 
 
-def encode_sample_weight(sample_weight: Any, n_items: int) -> NDArray[np.float64]:
-    """Return the weight of each item: 1 by default, one number for all, or one each."""
+def encode_sample_weight(
+    sample_weight: Any, n_items: int, *, column: str | None = None
+) -> NDArray[np.float64]:
+    """Return the weight of each item: 1 by default, one number for all, or one each.
+
+    `column` is the column of the data that holds the weights, for error messages.
+    """
     if sample_weight is None:
         return np.broadcast_to(1.0, n_items)  # takes no memory
-    weights = as_floats(sample_weight, what="sample_weight")
+    what = "sample_weight" if column is None else "a weight"
+    weights = as_floats(sample_weight, column=column, what=what)
     if weights.ndim == 0:
         weights = np.full(n_items, weights)
     if weights.shape != (n_items,):
@@ -259,7 +264,7 @@ def encode_sample_weight(sample_weight: Any, n_items: int) -> NDArray[np.float64
             f"sample_weight.shape == {weights.shape}, expected {(n_items,)}",
             hint="give one weight for each item",
         )
-    check_weights(weights, np.arange(n_items), what="sample_weight")
+    check_weights(weights, np.arange(n_items), column=column, what=what)
     return weights
 
 
@@ -277,6 +282,9 @@ def _as_labels(y: Any) -> Any:
         y = series.to_list() if wide else series.to_numpy()
     if isinstance(y, (list, tuple)):
         y = _array_of(y)
+    # Predicting needs no y, and scikit-learn is slow to import.
+    from sklearn.utils import column_or_1d
+
     try:
         return column_or_1d(y, warn=True)
     except ValueError as error:
@@ -411,4 +419,4 @@ def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
 def _check_present(missing: NDArray[np.bool_]) -> None:
     if missing.any():
         item = int(np.flatnonzero(missing)[0])
-        raise DataError("Input y contains NaN: the item has no label", item=item)
+        raise MissingLabelError("Input y contains NaN: the item has no label", item=item)

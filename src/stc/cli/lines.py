@@ -33,9 +33,7 @@ _MAX_CELL = 2**31 - 1
 
 
 @contextmanager
-def located_errors(
-    data: Data, targets: Sequence[str] = (), weight: str | None = None, group: str | None = None
-) -> Iterator[None]:
+def located_errors(data: Data, targets: Sequence[str] = ()) -> Iterator[None]:
     """Turn errors about the data into one line with file, line and column."""
     from stc._utils.validation import InvalidParameterError
 
@@ -46,19 +44,18 @@ def located_errors(
     except StcError as error:
         if isinstance(error, OSError):
             raise
-        columns = {"sample_weight": weight, "groups": group}
-        column = columns.get(error.column or "") or error.column
-        raise CommandError(_described(data, error, column, targets), DATA) from error
+        raise CommandError(_described(data, error, targets), DATA) from error
 
 
-def _described(data: Data, error: StcError, column: str | None, targets: Sequence[str]) -> str:
+def _described(data: Data, error: StcError, targets: Sequence[str]) -> str:
     """Return the error as a person sees it who looks at the file."""
     if isinstance(error, EmptySourceError):
         return f"{data.name}: has no rows"
     if isinstance(error, MissingColumnError):
         present = data.source().source.names
         return f"{data.name}: {missing_column_message(error.missing, present, error.reason)}"
-    message, hint = error.message, error.hint and _SHELL_HINTS.get(error.hint, error.hint)
+    column, message = error.column, error.message
+    hint = error.hint and _SHELL_HINTS.get(error.hint, error.hint)
     name = data.name if error.path is None else data.named(error.path)
     place = []
     row = error.item if error.row is None else error.row
@@ -69,7 +66,7 @@ def _described(data: Data, error: StcError, column: str | None, targets: Sequenc
         place.append(f"rows {error.rows.start} to {error.rows.stop - 1}")
     if isinstance(error, MissingLabelError):
         message = "no label"
-        column = targets[0] if len(targets) == 1 else None
+        column = targets[0] if len(targets) == 1 else column
         hint = f"fill it in, or leave the {'line' if data.format.lines else 'row'} out"
     if column is not None:
         place.append(f"column {column!r}")

@@ -175,7 +175,7 @@ def change(
         source, targets, weight, _ = selected(data, roles)
         target = targets[0] if len(targets) == 1 else targets or None
         known = known_targets(model, targets)
-        with located_errors(data, known, weight or before.state.roles.weight):
+        with located_errors(data, known):
             work(model, source, target, weight)
         if not hasattr(model, "fitted_"):
             raise CommandError(

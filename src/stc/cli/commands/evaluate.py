@@ -49,7 +49,7 @@ def evaluate(
             weight = named_column(weight, "--weight", chosen, files)
         elif fitted.state.roles.weight in chosen.source.names:
             weight = fitted.state.roles.weight
-        with located_errors(files, targets, weight):
+        with located_errors(files, targets):
             evaluation = evaluate_source(fitted, chosen, targets, weight)
             if not evaluation.items:
                 raise EmptySourceError("there is nothing to evaluate")

@@ -142,7 +142,7 @@ def fit(
         source, targets, weight, group = selected(files, roles)
         parameters = _with_columns(parameters, source, files)
         names = targets[0] if len(targets) == 1 else targets
-        with located_errors(files, targets, weight, group):
+        with located_errors(files, targets):
             if tune:
                 parameters = _tuned(notes, source, names, (weight, group), parameters)
             model = stc.SparseTensorClassifier(**parameters).fit(source, names, weight)
