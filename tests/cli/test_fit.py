@@ -229,7 +229,9 @@ def test_a_row_without_a_group(run):
     pl.DataFrame(rows, schema=["who", "x", "kind"], orient="row").write_csv("visits.csv")
     common = ["fit", "visits.csv", "-t", "kind", "-o", "m.stc.parquet", "--tune", "--group", "who"]
     said = run(*common, code=4).err
-    assert said.startswith("stc: visits.csv: line 3, column 'who': missing; give the item a group")
+    assert said.startswith(
+        "stc: visits.csv: line 3, column 'who': groups has a missing value; give the item a group"
+    )
     pl.DataFrame(rows, schema=["who", "x", "kind"], orient="row").fill_null("q").write_csv(
         "visits.csv"
     )

@@ -221,6 +221,8 @@ def read_groups(groups: Any, n_items: int) -> ItemGroups | None:
     if groups is None:
         return None
     cells = _cells(groups)
+    name = getattr(groups, "name", None)
+    column = name if isinstance(name, str) and name else None
     if len(cells) != n_items:
         raise DataError(
             f"groups has {len(cells):,} values for {n_items:,} items", hint="give one for each item"
@@ -229,11 +231,11 @@ def read_groups(groups: Any, n_items: int) -> ItemGroups | None:
         coded = code_objects(cells)
     except (TypeError, ValueError) as error:
         message, item = getattr(error, "message", error), getattr(error, "item", None)
-        raise DataError(f"groups: {message}", item=item) from error
+        raise DataError(f"groups: {message}", column=column, item=item) from error
     if not coded.complete:
         item = int(np.argmax(coded.codes == len(coded.values)))
         hint = "give the item a group, a new one if it belongs to none"
-        raise DataError("groups has a missing value", item=item, hint=hint)
+        raise DataError("groups has a missing value", column=column, item=item, hint=hint)
     values = np.asarray(cells)
     # A splitter gets the values themselves, unless NumPy would round them or could not sort them.
     sortable = values.dtype.kind in "iuUSMm"

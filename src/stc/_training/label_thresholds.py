@@ -18,7 +18,6 @@ from stc._core.cascade import Cascade, Hyper
 from stc._core.formulas import Floats
 from stc._core.model import Model, union_of_classes
 from stc._core.observations import Column, Observations, sum_at
-from stc._training.folds import random_folds
 from stc.exceptions import NeverLearntError
 
 # The thresholds to choose from: evenly spaced in the logarithm of their odds, and 1.
@@ -163,6 +162,9 @@ def cross_fitted(
     """Return the counts of learnt items, each predicted by the model without its fold."""
     counts = ThresholdCounts.none()
     n_folds = min(_FOLDS_OF_FEW if observed.n_items < _FEW_ITEMS else _FOLDS, observed.n_items)
+    # Predicting needs the class above only, and folds import scikit-learn, which is slow.
+    from stc._training.folds import random_folds
+
     fold = random_folds(observed.n_items, n_folds)
     places = np.searchsorted(model.classes, np.asarray(target.values))
     for number in range(n_folds):
