@@ -1,4 +1,4 @@
-"""The examples and the guides run, without a warning, and print what they say they print."""
+"""The examples and the code in the guides run without a warning and print what they show."""
 
 import ast
 import doctest
@@ -17,8 +17,8 @@ MARK = "# prints:"
 QUICK = ("documents", "explain", "frames", "online", "pipeline", "records", "several_labels")
 
 
-def promised(source: str) -> list[str]:
-    """Lines of the comment block at the end of an example."""
+def expected_lines(source: str) -> list[str]:
+    """Return the lines of the comment block at the end of an example."""
     lines = source.splitlines()
     assert lines.count(MARK) == 1, f"an example ends with a block that starts with {MARK!r}"
     block = lines[lines.index(MARK) + 1 :]
@@ -30,9 +30,9 @@ def test_there_are_examples() -> None:
     assert EXAMPLES  # an empty glob would pass as nothing to test
 
 
-@pytest.mark.parametrize("path", slow_values({own.stem: own for own in EXAMPLES}, QUICK))
-def test_example_prints_what_it_promises(path: Path, tmp_path: Path) -> None:
-    expected = promised(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("path", slow_values({path.stem: path for path in EXAMPLES}, QUICK))
+def test_example_prints_what_it_shows(path: Path, tmp_path: Path) -> None:
+    expected = expected_lines(path.read_text(encoding="utf-8"))
     # From an empty folder: an example must not need files that a user does not have.
     run = subprocess.run(
         [sys.executable, "-X", "utf8", "-W", "error", str(path)],
@@ -47,12 +47,12 @@ def test_example_prints_what_it_promises(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_is_short_and_says_why(path: Path) -> None:
+def test_example_is_short_and_has_a_docstring(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(source))
     assert len(source.splitlines()) < 40
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
-def test_code_in_the_guide_is_true(path: Path) -> None:
+def test_code_in_the_guide_runs(path: Path) -> None:
     assert doctest.testfile(str(path), module_relative=False, encoding="utf-8").failed == 0

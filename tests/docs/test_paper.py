@@ -41,9 +41,9 @@ def test_every_figure_of_the_page_is_there(results: Results) -> None:
 
 
 def test_every_bar_holds(results: Results) -> None:
-    found = bars.all_bars(results)
-    assert [bar for bar in found if not bar.holds] == []
-    assert {bar.group for bar in found} == {
+    checked = bars.all_bars(results)
+    assert [bar for bar in checked if not bar.holds] == []
+    assert {bar.group for bar in checked} == {
         "Zoo",
         "20 Newsgroups",
         "Explanation",
@@ -131,7 +131,7 @@ def test_the_published_means_count_each_model_against_itself_as_nothing() -> Non
 
 def test_duels_leave_ties_out() -> None:
     rows = {"DT": [0.5, 0.9, 0.7, 0.7], "STC-Q": [0.6, 0.8, 0.9, 0.7]}
-    parts = {name: [[0, 0, f1, 0] for f1 in own] for name, own in rows.items()}
+    parts = {name: [[0, 0, f1, 0] for f1 in scores] for name, scores in rows.items()}
     duels = summary.duels({"parts": {"stc 0000": parts}})
     assert duels["STC-Q"]["DT"].share == pytest.approx(2 / 3)
     assert duels["STC-Q"]["DT"].ties == 1
@@ -140,7 +140,7 @@ def test_duels_leave_ties_out() -> None:
 
 def test_a_variant_stands_in_for_a_peer() -> None:
     rows = {"DT": [0.5, 0.9], "STC-Q": [0.6, 0.8], "DT, small": [0.1, 0.2]}
-    parts = {name: [[0, 0, f1, 0] for f1 in own] for name, own in rows.items()}
+    parts = {name: [[0, 0, f1, 0] for f1 in scores] for name, scores in rows.items()}
     duels = summary.duels({"parts": {"stc 0000": parts}}, {"DT": "DT, small"})
     assert duels.keys() == {"DT", "STC-Q"}
     assert duels["STC-Q"]["DT"].share == 1
@@ -166,17 +166,17 @@ def test_the_thread_of_a_document_is_its_subject() -> None:
 def test_a_run_without_its_data_says_so_at_once(tmp_path: Path) -> None:
     run = [sys.executable, str(PAPER / "run.py"), "--only", "properties", "zoo", "--fresh"]
     before = (PAPER / "results" / "zoo.json").read_bytes()
-    found = subprocess.run(
+    process = subprocess.run(
         run,
         env=os.environ | {"STC_DATA": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert found.returncode == 1
-    assert "car.csv.gz is missing. Set STC_DATA" in found.stderr
-    assert "--only zoo news_stc news_learnt news_peers explanation" in found.stderr
-    assert "Traceback" not in found.stderr
+    assert process.returncode == 1
+    assert "car.csv.gz is missing. Set STC_DATA" in process.stderr
+    assert "--only zoo news_stc news_learnt news_peers explanation" in process.stderr
+    assert "Traceback" not in process.stderr
     assert (PAPER / "results" / "zoo.json").read_bytes() == before
 
 

@@ -1,6 +1,6 @@
-"""The transcript of the tour in docs/tour.md is what a user sees.
+"""The output in docs/tour.md is what the commands print.
 
-`python tests/docs/test_tour.py` writes it anew.
+`python tests/docs/test_tour.py` updates it.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ TOUR = Path(__file__).parents[2] / "docs" / "tour.md"
 BLOCK = re.compile(r"```console\n(.*?)```", re.S)
 
 
-def said(command: str) -> str:
-    """What a command shows: ours in this process, which has everything imported already."""
+def output_of(command: str) -> str:
+    """Return what a command prints; stc runs in this process, which is faster."""
     program, *arguments = shlex.split(command)
     if program == "stc":
         shown = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
@@ -39,28 +39,32 @@ def said(command: str) -> str:
 
 
 def steps(block: str) -> list[tuple[str, str]]:
-    """The commands of a block, each with the output that stands below it."""
+    """Return the commands of a block, each with the output below it."""
     parts = re.split(r"^\$ (.*)\n", block, flags=re.M)
     assert parts[0] == ""
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def test_the_tour_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_print_what_the_tour_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     every = [step for block in BLOCK.findall(TOUR.read_text("utf-8")) for step in steps(block)]
     assert len(every) > 15
-    for command, promised in every:
-        pattern = re.escape(promised).replace(re.escape("..."), ".*")
-        shown = said(command)
+    for command, expected in every:
+        pattern = re.escape(expected).replace(re.escape("..."), ".*")
+        shown = output_of(command)
         assert re.fullmatch(pattern, shown, re.S), f"$ {command}\n{shown}"
 
 
-def written_anew(text: str) -> str:
-    """The tour with the output of now."""
+def updated(text: str) -> str:
+    """Return the tour with the current output."""
 
-    def block(found: re.Match[str]) -> str:
-        return "```console\n" + "".join(f"$ {c}\n{said(c)}" for c, _ in steps(found[1])) + "```"
+    def block(match: re.Match[str]) -> str:
+        return (
+            "```console\n" + "".join(f"$ {c}\n{output_of(c)}" for c, _ in steps(match[1])) + "```"
+        )
 
     return BLOCK.sub(block, text)
 
@@ -69,6 +73,6 @@ if __name__ == "__main__":
     os.environ["COLUMNS"] = "80"
     before = TOUR.read_text("utf-8")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        after = written_anew(before)
+        after = updated(before)
     TOUR.write_text(after, "utf-8")
     sys.exit(0)
