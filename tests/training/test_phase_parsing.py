@@ -149,5 +149,5 @@ def test_bad_theta_of_counts_is_told(theta: Any, kind: type[Exception], words: s
 def test_a_frame_of_theta_needs_every_column_of_x() -> None:
     X = pd.DataFrame(ROWS, columns=["a", "b"])
     fitted = model(PLAIN).fit(X, LABELS_OF)
-    with pytest.raises(ValueError, match=r"no column 'b'.*theta"):
+    with pytest.raises(ValueError, match="theta has no column 'b'"):
         fitted.predict(X, theta=pd.DataFrame({"a": [0.0, 1.0]}))

@@ -105,7 +105,7 @@ def _knots(column: Column, knots: Any) -> Knots:
         raise DataError(
             "the column has no number to set knots by",
             column=name,
-            hint="take it out of continuous",
+            hint="take the column out of continuous",
         )
     return Knots.of(numbers, int(knots))
 

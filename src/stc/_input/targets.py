@@ -112,9 +112,10 @@ def _plain(y: Any) -> Any:
     series = as_series(y)
     if series is not None:
         if series.dtype in (nw.Object, nw.List, nw.Array, nw.Struct):
-            labels = series.to_list()
             if series.dtype == nw.Struct:
-                return [_without_none(weights) for weights in labels]
+                hint = "give a list of dicts {class: weight}"
+                raise DataError("y should be a 1d array, got structs", hint=hint)
+            labels = series.to_list()
             if any(isinstance(label, (*_BAGS, Mapping)) for label in labels):
                 return labels
         return series.to_native()
@@ -122,13 +123,6 @@ def _plain(y: Any) -> Any:
         y = np.asarray(y)
         return _Columns((), [y[:, k] for k in range(y.shape[1])])
     return y
-
-
-def _without_none(weights: Any) -> Any:
-    """Return a dict without the fields that are null: a struct has the fields of all items."""
-    if weights is None:
-        return None
-    return {class_: weight for class_, weight in weights.items() if weight is not None}
 
 
 def _kinds(y: Any) -> set[type]:
@@ -232,7 +226,7 @@ def _label_set(labels: Any, item: int) -> list[Any]:
         what = "nothing" if is_missing(labels) else type(labels).__name__
         raise DataError(f"expected a set of labels in y like the others, got {what}", item=item)
     if any(map(is_missing, labels)):
-        raise DataError("Input y contains NaN: a label of the set is missing", item=item)
+        raise MissingLabelError("Input y contains NaN: a label of the set is missing", item=item)
     try:
         distinct = list(dict.fromkeys(labels))
     except TypeError as error:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from stc._core.observations import Column, Observations
 from stc._input.columns import as_frame, library_errors
-from stc.exceptions import DataError, DataTypeError, MissingColumnError
+from stc.exceptions import DataError, DataTypeError
 
 Floats = NDArray[np.float64]
 
@@ -58,9 +58,9 @@ def _cells(observed: Observations, theta: Any) -> Floats:
     frame = as_frame(theta)
     if frame is not None:
         if observed.named:
-            for name in observed.names:
-                if name not in frame.columns:
-                    raise MissingColumnError(name, frame.columns, " of X; this is theta")
+            absent = [name for name in observed.names if name not in frame.columns]
+            if absent:
+                raise DataError(f"theta has no column {absent[0]!r}", hint="X has this column")
             frame = frame.select(observed.names)
         theta = frame.to_numpy()
     cells = _numbers(theta, None)
