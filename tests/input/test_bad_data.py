@@ -335,7 +335,7 @@ TARGETS: dict[str, tuple[Any, str | None, int | None, str]] = {
     "complex numbers": (np.array([1j, 2]), None, None, "Complex data not supported"),
     "a list as a weight": ([{"p": [1]}, {"p": [1]}], None, 0, "in y must be a number"),
     "a large integer as a weight": ([{"p": 1}, {"p": 10**400}], None, 1, "in y must be a number"),
-    "structs": (pl.Series([{"p": 1.0}]), None, None, "y should be a 1d array, got structs"),
+    "a struct of texts": (pl.Series([{"p": "x"}]), None, 0, "in y must be a number"),
     "weights of an infinite sum": (
         [{"p": 1}, {"p": 1e308, "q": 1e308}],
         None,
@@ -359,6 +359,12 @@ def test_a_named_target_is_the_column_of_its_errors() -> None:
     with pytest.raises(DataError, match="contains NaN") as caught:
         encode_targets({"kind": ["p", "q"], "count": [1, None]})
     refused(caught.value, "count", 1)
+
+
+def test_structs_are_distributions() -> None:
+    y = pl.Series([{"p": 1.0, "q": None}, {"p": 1.0, "q": 3.0}])
+    column = encode_target(y).column
+    assert column.matrix().toarray().tolist() == [[1, 0], [0.25, 0.75]]
 
 
 def test_integers_of_128_bits_and_lazy_frames_are_labels() -> None:

@@ -112,10 +112,9 @@ def _plain(y: Any) -> Any:
     series = as_series(y)
     if series is not None:
         if series.dtype in (nw.Object, nw.List, nw.Array, nw.Struct):
-            if series.dtype == nw.Struct:
-                hint = "give a list of dicts {class: weight}"
-                raise DataError("y should be a 1d array, got structs", hint=hint)
             labels = series.to_list()
+            if series.dtype == nw.Struct:
+                return [_without_none(weights) for weights in labels]
             if any(isinstance(label, (*_BAGS, Mapping)) for label in labels):
                 return labels
         return series.to_native()
@@ -123,6 +122,13 @@ def _plain(y: Any) -> Any:
         y = np.asarray(y)
         return _Columns((), [y[:, k] for k in range(y.shape[1])])
     return y
+
+
+def _without_none(weights: Any) -> Any:
+    """Return a dict without the fields that are null: a struct has the fields of all items."""
+    if weights is None:
+        return None
+    return {class_: weight for class_, weight in weights.items() if weight is not None}
 
 
 def _kinds(y: Any) -> set[type]:
