@@ -62,9 +62,8 @@ def updated(text: str) -> str:
     """Return the tour with the current output."""
 
     def block(match: re.Match[str]) -> str:
-        return (
-            "```console\n" + "".join(f"$ {c}\n{output_of(c)}" for c, _ in steps(match[1])) + "```"
-        )
+        parts = [f"$ {command}\n{output_of(command)}" for command, _ in steps(match[1])]
+        return f"```console\n{''.join(parts)}```"
 
     return BLOCK.sub(block, text)
 
