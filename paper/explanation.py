@@ -165,7 +165,7 @@ def curves(name: str, tokens: list[str], words: list[str]) -> dict[str, list[flo
     }
 
 
-class Tally:
+class RunningCounts:
     """Sums over the documents of a part, for each method."""
 
     def __init__(self) -> None:
@@ -213,7 +213,7 @@ def is_dull(word: str) -> bool:
 
 
 def _explain(
-    tally: Tally,
+    tally: RunningCounts,
     method: str,
     explain: Callable[[list[str], int], Weighted],
     tokens: list[str],
@@ -251,7 +251,7 @@ def explain_documents(
     label: str, count: int, twice: int, samples: int, peers: Sequence[str]
 ) -> dict[str, Any]:
     """Evaluate all methods on documents of a newsgroup; the first `twice` with two seeds."""
-    tally = Tally()
+    tally = RunningCounts()
     for number, tokens in enumerate(_drawn(label, count)):
         tally.documents += 1
         for method, explain in methods(peers, samples).items():

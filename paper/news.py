@@ -141,7 +141,7 @@ def answers_in_known_threads() -> dict[str, Any]:
     }
 
 
-def with_phases() -> dict[str, Any]:
+def fit_phases() -> dict[str, Any]:
     """Evaluate learnt phases with the paper's best setting."""
     given = corpora.load_documents()
     model = SparseTensorClassifier(**STC["STC-Q, p=1/3"], phases="learn")
@@ -245,7 +245,7 @@ def learnt_step(*, quick: bool) -> Step:
     parts: dict[str, Any] = {"threads": (answers_in_known_threads, ())}
     if not quick:
         settings = {name: (tuned, given) for name, given in TUNED.items()}
-        parts = {"STC, phases": (with_phases, ())} | settings | parts
+        parts = {"STC, phases": (fit_phases, ())} | settings | parts
     return Step("news_learnt", {"tuned": TUNED, "seed": SEED, "quick": quick}, parts)
 
 

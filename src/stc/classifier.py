@@ -27,8 +27,8 @@ from stc.evaluation import compare, evaluate_source
 from stc.exceptions import ParameterError, ParameterTypeError, StoreError
 from stc.explain import GlobalExplanation, LocalExplanation
 from stc.fitted import FittedModel, frozen
-from stc.sources import MOST, Chosen, source_of
-from stc.sources.columns import LearningColumns, item_columns, items_in, scan_of
+from stc.sources import MAX_EXPLAINED_ROWS, SelectedSource, source_of
+from stc.sources.columns import LearningColumns, item_columns, items_in, source_of_frame
 from stc.sources.prediction import predict_source
 from stc.stores import shown_url
 from stc.stores.stored_model import StoredModel
@@ -822,7 +822,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     @property
     def policy_values_(self) -> pl.DataFrame:
         """Mean reward of each state that was tried while the policy was learnt."""
-        values = self.fitted_.state.values
+        values = self.fitted_.state.policy_values
         if values is None:
             raise AttributeError("the policy was given, not learnt: set policy='learn' and fit")
         return values
@@ -830,7 +830,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     @property
     def phase_history_(self) -> pl.DataFrame:
         """Steps of learning the phases: penalty, held-out fold, loss, held-out loss."""
-        history = self.fitted_.state.history
+        history = self.fitted_.state.phase_history
         if history is None:
             raise AttributeError("no phases were learnt: set phases='learn' and fit")
         return history
@@ -1083,11 +1083,11 @@ def _is_default(value: Any, default: Any) -> bool:
     return value is default or (isinstance(value, str | int | float) and bool(value == default))
 
 
-def _source_to(X: Any, theta: Any, to: Any) -> Chosen | None:
+def _source_to(X: Any, theta: Any, to: Any) -> SelectedSource | None:
     """Return the source that X is; with `to`, also a frame in memory is one."""
     chosen = source_of(X)
     if chosen is None and to is not None:
-        chosen = Chosen(scan_of(X))
+        chosen = SelectedSource(source_of_frame(X))
     if chosen is not None and theta is not None:
         raise ParameterError("theta is of items in memory: read some of the source, and give those")
     return chosen
@@ -1102,13 +1102,14 @@ def _in_memory(X: Any, method: str) -> Any:
     return X
 
 
-def _first_items(chosen: Chosen, fitted: FittedModel) -> Any:
+def _first_items(chosen: SelectedSource, fitted: FittedModel) -> Any:
     """Return the items of a source that is small enough to be explained in memory."""
     columns = item_columns(chosen, fitted.state)
-    frame = chosen.source.head(columns, MOST + 1)
-    if frame.height > MOST:
+    frame = chosen.source.head(columns, MAX_EXPLAINED_ROWS + 1)
+    if frame.height > MAX_EXPLAINED_ROWS:
         raise ParameterError(
-            f"the source has more than {MOST:,} items, too many to explain at once: give a part"
+            f"the source has more than {MAX_EXPLAINED_ROWS:,} items, too many to explain at once",
+            hint="give a part of it",
         )
     return items_in(frame, columns, fitted.state)
 

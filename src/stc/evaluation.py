@@ -18,9 +18,9 @@ from stc._core.target import Target
 from stc._input.targets import encode_sample_weight, encode_targets
 from stc.exceptions import DataError
 from stc.explain import Answers
-from stc.explain.names import ClassNames, text_of
+from stc.explain.names import ClassNames, label_text
 from stc.fitted import FittedModel
-from stc.sources import Chosen
+from stc.sources import SelectedSource
 from stc.sources.columns import item_columns, items_in
 from stc.sources.learning_task import rows_from
 
@@ -87,7 +87,7 @@ def compare(fitted: FittedModel, items: Observations | Answers, target: Target) 
     [True, False]
     """
     model = fitted.model
-    model.form.joined(target.form)
+    model.form.merged(target.form)
     n_items = items.raw.n_items if isinstance(items, Answers) else items.n_items
     if target.column.n_items != n_items:
         raise DataError(
@@ -305,12 +305,12 @@ def _whole(weight: float) -> int | float:
 def _label_order(label: Any) -> tuple[Any, ...]:
     """Sort numbers by size, before texts."""
     number = isinstance(label, int | float)
-    return (not number, label if number else 0, text_of(label))
+    return (not number, label if number else 0, label_text(label))
 
 
 def evaluate_source(
     fitted: FittedModel,
-    chosen: Chosen,
+    chosen: SelectedSource,
     targets: Sequence[str],
     weight: str | None = None,
 ) -> Evaluation:
@@ -320,7 +320,7 @@ def evaluate_source(
     ----------
     fitted : FittedModel
         The model.
-    chosen : Chosen
+    chosen : SelectedSource
         The source.
     targets : sequence of str
         The columns of the true classes.

@@ -20,13 +20,13 @@ from stc._core.tables import corpus_table, feature_names, joint_table
 from stc._core.tensor import Dimensions
 from stc._input.columns import column_of
 from stc._input.reader import BatchReader
-from stc._training.label_thresholds import each_alone, ratios
-from stc._training.phase_parsing import given_phases
+from stc._training.label_thresholds import label_probabilities, probability_ratios
+from stc._training.phase_parsing import read_phases
 from stc._training.state import FittedState
 from stc.exceptions import ModelFileError, ParameterError
 from stc.explain import Answers, GlobalExplanation, LocalExplanation
 from stc.io import read_model, write_model
-from stc.io.validation import check_answers
+from stc.io.validation import check_predictions
 from stc.sql import to_sql
 
 # What the encoder makes of items, or the items themselves.
@@ -110,7 +110,7 @@ class FittedModel:
     @cached_property
     def _cascade(self) -> Cascade:
         given = self.parameters["phases"]
-        phases = given_phases(self.model, given) if phases_are_given(given) else None
+        phases = read_phases(self.model, given) if phases_are_given(given) else None
         max_tuples = self.parameters["max_tuples"]
         return Cascade(self.model, self.policy, self.hyper, max_tuples, phases)
 
@@ -122,7 +122,7 @@ class FittedModel:
         given = self.parameters["label_threshold"]
         if given is not None:
             return np.full(len(self.model.classes), float(given))
-        return self.state.evidence.thresholds(self.model.classes)
+        return self.state.threshold_counts.thresholds(self.model.classes)
 
     @property
     def sharpness(self) -> float:
@@ -133,7 +133,7 @@ class FittedModel:
     @property
     def classes(self) -> Any:
         """The classes, sorted, in the dtype of y; a list of arrays for several targets."""
-        return self.model.form.shown_classes(self.model.classes)
+        return self.model.form.public_classes(self.model.classes)
 
     def with_parameters(
         self, parameters: Mapping[str, Any], validate: Callable[[], None] = lambda: None
@@ -228,7 +228,7 @@ class FittedModel:
                 joint = items.probabilities
             else:
                 joint = self.cascade.probabilities(items)
-            return np.asarray(ratios(joint) >= self.label_thresholds)
+            return np.asarray(probability_ratios(joint) >= self.label_thresholds)
         best = self.most_probable(items)
         return np.equal(best[:, None], np.arange(len(self.model.classes)))
 
@@ -256,7 +256,7 @@ class FittedModel:
         """
         joint = self.cascade.probabilities(self.observe(X, theta))
         if self.model.form.kind == "indicator":
-            return each_alone(joint, self.label_thresholds)
+            return label_probabilities(joint, self.label_thresholds)
         return self.model.form.marginals(joint, self.model.classes, logarithms=False)
 
     def predict_log_proba(self, X: Items, theta: Any = None) -> Any:
@@ -446,7 +446,7 @@ class FittedModel:
         try:
             fitted = cls(state, validate({**parameters, "tokenizer": tokenizer}))
             fitted.refuse_other_tensor(fitted.parameters)
-            check_answers(fitted.cascade)
+            check_predictions(fitted.cascade)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             raise ModelFileError(
                 "cannot be loaded as a model: its parameters do not fit its state "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,14 +13,15 @@ from stc._core.cascade import Policy
 from stc._core.interactions import Interactions
 from stc._core.model import Model
 from stc._core.observations import Observations
-from stc._core.schema import KINDS, Schema
+from stc._core.schema import KIND_NAMES, Schema
 from stc._core.tensor import Dimensions
 from stc._input.reader import NO_ROLES, Batch, BatchReader
 from stc._input.targets import encode_classes
-from stc._training.label_thresholds import cross_fitted
-from stc._training.phases import PhaseLearner, with_phases
+from stc._training.label_thresholds import held_out_counts
+from stc._training.phases import PhaseLearner, fit_phases
 from stc._training.policy_search import PolicyAgent, learn_policy
 from stc._training.state import FittedState
+from stc._utils.warnings import warn_caller
 from stc.exceptions import (
     DataError,
     DuplicateBatchError,
@@ -30,7 +29,7 @@ from stc.exceptions import (
     ParameterError,
 )
 from stc.fitted import FittedModel, hyper_of, phases_are_given, policy_of
-from stc.sources import BATCH, FEW, Chosen, source_of
+from stc.sources import BATCH_ROWS, SAMPLE_ROWS, SelectedSource, source_of
 from stc.sources.columns import LearningColumns
 
 Parameters = Mapping[str, Any]
@@ -137,19 +136,19 @@ def unlearn(
     >>> left.classes.tolist()
     ['go']
     """
-    model, blank = before.model, before.model.blanked()
+    model, blank = before.model, before.model.cleared()
     reader = BatchReader(parameters, before.state.roles)
     chosen = source_of(X)
     if chosen is not None:
         columns = LearningColumns.of(reader, chosen, y, sample_weight, before.state)
         counted = chosen.source.learn(columns.task(blank, parameters["max_tuples"])) or blank
-        model = model.less(counted).compacted()
+        model = model.subtract_model(counted).compacted()
     else:
         batch = reader.batch(X, y, sample_weight, model)
-        model.refuse_large(batch.observed, parameters["max_tuples"])
+        model.check_size(batch.observed, parameters["max_tuples"])
         items = batch.observed, batch.target.column, batch.sample_weight
-        model = model.unlearnt(*items)
-        counted = blank.learnt(*items) if delta else blank
+        model = model.without_items(*items)
+        counted = blank.with_items(*items) if delta else blank
     left = model.class_mass.any() or model.declared.any()
     after = FittedModel(replace(before.state, model=model), parameters) if left else None
     return after, counted if delta else None
@@ -202,10 +201,10 @@ def phase_batch(
     chosen = source_of(X)
     if chosen is not None:  # as many items as learning in memory can take
         columns = LearningColumns.of(reader, chosen, y, sample_weight, fitted.state)
-        batch = columns.reader.batch(columns.first(BATCH), None, None, fitted.model)
+        batch = columns.reader.batch(columns.first(BATCH_ROWS), None, None, fitted.model)
     else:
         batch = reader.batch(X, y, sample_weight, fitted.model)
-    fitted.model.refuse_large(batch.observed, parameters["max_tuples"])
+    fitted.model.check_size(batch.observed, parameters["max_tuples"])
     return batch
 
 
@@ -242,12 +241,14 @@ def learn_phases(
     """
     state, hyper = before.state, hyper_of(parameters)
     learner = learner or _learner(parameters["phases"])
-    model, history = with_phases(learner, state.model, *batch.weighted(), hyper)
-    evidence = state.evidence
+    model, history = fit_phases(learner, state.model, *batch.weighted(), hyper)
+    counts = state.threshold_counts
     if model.form.multilabel and parameters["label_threshold"] is None:
-        tried = cross_fitted(model, *batch.weighted(), hyper, parameters["max_tuples"])
-        evidence = tried if tried.true.any() else evidence
-    return FittedModel(replace(state, model=model, history=history, evidence=evidence), parameters)
+        tried = held_out_counts(model, *batch.weighted(), hyper, parameters["max_tuples"])
+        counts = tried if tried.true.any() else counts
+    return FittedModel(
+        replace(state, model=model, phase_history=history, threshold_counts=counts), parameters
+    )
 
 
 # --- learning one batch or source -----------------------------------------------------------------
@@ -268,15 +269,15 @@ def _learnt(
     batch = BatchReader(parameters, roles).batch(*data, before.model if before else None)
     start = _declaring(before or _blank(parameters, batch), classes)
     model = replace(start.model, form=batch.target.form)
-    model.refuse_large(batch.observed, parameters["max_tuples"])
-    model = model.learnt(batch.observed, batch.target.column, batch.sample_weight)
+    model.check_size(batch.observed, parameters["max_tuples"])
+    model = model.with_items(batch.observed, batch.target.column, batch.sample_weight)
     return FittedModel(_completed(start, model, parameters, batch, learner), parameters)
 
 
 def _learnt_source(
     before: FittedState | None,
     parameters: Parameters,
-    data: tuple[Chosen, Any, Any],
+    data: tuple[SelectedSource, Any, Any],
     classes: Any,
     learner: PhaseLearner | None,
 ) -> FittedState:
@@ -285,13 +286,15 @@ def _learnt_source(
     reader = BatchReader(parameters, before.roles if before else NO_ROLES)
     columns = LearningColumns.of(reader, chosen, y, sample_weight, before)
     known = before.model if before else None
-    first = columns.first(BATCH if before is None and _learns_beyond_counts(parameters) else FEW)
+    first = columns.first(
+        BATCH_ROWS if before is None and _learns_beyond_counts(parameters) else SAMPLE_ROWS
+    )
     batch = columns.reader.batch(first, None, None, known)
     thresholds = batch.target.form.multilabel and parameters["label_threshold"] is None
-    if thresholds and len(first) == FEW:
-        batch = columns.reader.batch(columns.first(BATCH), None, None, known)
+    if thresholds and len(first) == SAMPLE_ROWS:
+        batch = columns.reader.batch(columns.first(BATCH_ROWS), None, None, known)
     start = _declaring(before or _blank(parameters, batch), classes)
-    part = chosen.source.learn(columns.task(start.model.blanked(), parameters["max_tuples"]))
+    part = chosen.source.learn(columns.task(start.model.cleared(), parameters["max_tuples"]))
     if part is None:
         raise DataError("sample_weight is zero for every item: nothing to learn from")
     return _completed(start, start.model.merged(part), parameters, batch, learner)
@@ -315,7 +318,7 @@ def _blank(parameters: Parameters, batch: Batch) -> FittedState:
     model = Model.blank(observed, dimensions, policy, form)
     model = replace(model, scales=batch.scales, interactions=interactions)
     if form.kind == "indicator":
-        model = model.declaring(np.arange(form.width))  # also labels that no item has
+        model = model.with_classes(np.arange(form.width))  # also labels that no item has
     return FittedState(model, values)
 
 
@@ -337,7 +340,7 @@ def _interactions(parameters: Parameters, batch: Batch, dimensions: Dimensions) 
     interactions = Interactions(order, ngrams=parameters["ngrams"])
     if order > 1 and batch.observed.kind != "table":
         raise ParameterError(
-            f"interactions={order} needs attributes, and X is {KINDS[batch.observed.kind]}",
+            f"interactions={order} needs attributes, and X is {KIND_NAMES[batch.observed.kind]}",
             hint="for words in a row, set ngrams",
         )
     if order > 1 and dimensions.attributes is not None:
@@ -345,9 +348,9 @@ def _interactions(parameters: Parameters, batch: Batch, dimensions: Dimensions) 
             f"interactions={order} are features of a single dimension",
             hint="leave dimensions=None",
         )
-    interactions.refuse_large(batch.observed, parameters["max_tuples"])
+    interactions.check_size(batch.observed, parameters["max_tuples"])
     limits = parameters["min_support"], parameters["max_features"]
-    return interactions.selected(*batch.weighted(), *limits)
+    return interactions.select(*batch.weighted(), *limits)
 
 
 def _completed(
@@ -358,17 +361,17 @@ def _completed(
     learner: PhaseLearner | None,
 ) -> FittedState:
     """Return the state with the counts of a model, and what else is learnt from the batch."""
-    evidence, history, hyper = start.evidence, start.history, hyper_of(parameters)
+    counts, history, hyper = start.threshold_counts, start.phase_history, hyper_of(parameters)
     if learner is not None:
-        model, history = with_phases(learner, model, *batch.weighted(), hyper)
+        model, history = fit_phases(learner, model, *batch.weighted(), hyper)
     if model.form.multilabel and parameters["label_threshold"] is None:
-        evidence += cross_fitted(model, *batch.weighted(), hyper, parameters["max_tuples"])
+        counts += held_out_counts(model, *batch.weighted(), hyper, parameters["max_tuples"])
     return replace(
         start,
         model=model,
-        evidence=evidence,
+        threshold_counts=counts,
         warned=start.warned or _warned_of_measurements(batch.observed),
-        history=history,
+        phase_history=history,
         roles=batch.roles,
     )
 
@@ -378,7 +381,7 @@ def _declaring(state: FittedState, classes: Any) -> FittedState:
     if classes is None:
         return state
     declared = encode_classes(classes, state.model.form)
-    return replace(state, model=state.model.declaring(declared))
+    return replace(state, model=state.model.with_classes(declared))
 
 
 def _learner(phases: Any) -> PhaseLearner:
@@ -393,14 +396,5 @@ def _warned_of_measurements(observed: Observations) -> bool:
             f"nearly every value of column {', '.join(map(repr, columns))} is distinct: "
             "numbers like these are hardly categories; name it in continuous=[...]"
         )
-        warning = HardlyCategoricalWarning(message, columns)
-        warnings.warn(warning, stacklevel=_depth_of_caller())
+        warn_caller(HardlyCategoricalWarning(message, columns))
     return bool(columns)
-
-
-def _depth_of_caller() -> int:
-    """Return how far up the stack the code outside of this package is."""
-    depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("stc."):
-        depth, frame = depth + 1, frame.f_back
-    return depth

@@ -263,7 +263,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
             }
         else:
             orders = grids.interaction_orders(items, target.n_values, self.max_tuples)
-            observed = {order: Interactions(order).applied(items) for order in orders}
+            observed = {order: Interactions(order).apply(items) for order in orders}
         limits = self.min_support, self.max_features
         problem = Problem.of(observed, target, weight, *limits, missing)
         scorer = make_scorer(self.scoring, problem, batch.target.form)

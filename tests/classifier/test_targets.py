@@ -24,7 +24,7 @@ from support.target_cases import (
     any_estimator,
     column,
     fitted,
-    objects,
+    object_array,
     pairs,
     pandas,
     polars,
@@ -227,9 +227,9 @@ def test_a_combination_never_seen_is_not_right(pair: tuple[str, str]) -> None:
 @any_estimator
 def test_sample_weights(params: dict[str, Any]) -> None:
     weights = np.random.default_rng(1).integers(0, 3, N)
-    weighted = SparseTensorClassifier(**params).fit(X, objects(pairs()), sample_weight=weights)
+    weighted = SparseTensorClassifier(**params).fit(X, object_array(pairs()), sample_weight=weights)
     copies = np.repeat(np.arange(N), weights)
-    repeated = SparseTensorClassifier(**params).fit(X[copies], objects(pairs())[copies])
+    repeated = SparseTensorClassifier(**params).fit(X[copies], object_array(pairs())[copies])
     for ours, theirs in zip(
         weighted.predict_proba(ASKED), repeated.predict_proba(ASKED), strict=True
     ):

@@ -24,7 +24,7 @@ from support.target_cases import (
     column,
     fitted,
     numbers,
-    objects,
+    object_array,
     pairs,
     pandas,
     polars,
@@ -72,7 +72,7 @@ def spoilt(rows: Rows, item: int, row: tuple[Any, ...]) -> Rows:
 BAD_Y: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
     "too few": (np.array(texts())[:-1], ValueError, (rf"\b{N}\b", rf"\b{N - 1}\b")),
     "too few in a frame": (polars(texts())[:-1], ValueError, (rf"\b{N}\b", rf"\b{N - 1}\b")),
-    "a missing text": (objects(spoilt(texts(), 7, ("hot", None))), ValueError, (r"\b7\b",)),
+    "a missing text": (object_array(spoilt(texts(), 7, ("hot", None))), ValueError, (r"\b7\b",)),
     "a missing text in polars": (
         polars(spoilt(texts(), 7, ("hot", None))),
         ValueError,
@@ -91,7 +91,7 @@ BAD_Y: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
     "an infinite number": (np.array(spoilt(numbers(), 7, (np.inf, 1))), ValueError, ()),
     "measurements": (np.array(numbers()) + 0.25, ValueError, ()),
     "texts and numbers in one target": (
-        objects(spoilt(texts(), 7, ("hot", 5))),
+        object_array(spoilt(texts(), 7, ("hot", 5))),
         EITHER,
         (),
     ),

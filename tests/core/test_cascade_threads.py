@@ -27,7 +27,7 @@ def new_cascade() -> tuple[Cascade, Observations]:
     model = Model.blank(observed)
     dimensions = Dimensions.of("each", model.schema)
     model = Model.blank(observed, dimensions, tuple(SETS))
-    model = model.learnt(observed, TARGET, np.ones(3))
+    model = model.with_items(observed, TARGET, np.ones(3))
     return Cascade(model, tuple(SETS), Hyper(0.5, 1.0, 1.0), 1000), observed
 
 

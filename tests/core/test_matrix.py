@@ -9,14 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from stc import SparseTensorClassifier, SparseTensorClassifierCV
 from stc._core.interactions import Interactions
-from stc._core.matrix import Layout
+from stc._core.matrix import FeatureMatrix
 from stc._input.containers import encode
 from support.tuning_cases import at, bags, hard, records, rng_of, soft, table
 
 
-def layout_of(order: int, n: int, seed: int) -> tuple[Layout, np.ndarray, np.ndarray]:
+def layout_of(order: int, n: int, seed: int) -> tuple[FeatureMatrix, np.ndarray, np.ndarray]:
     """Records with their conjunctions laid out, the truth, and weights."""
-    layout = Layout.of(Interactions(order).applied(encode(records(n, seed))))
+    layout = FeatureMatrix.of(Interactions(order).apply(encode(records(n, seed))))
     truth = np.array([[own.get(c, 0.0) for c in "xyz"] for own in soft(n, seed)])
     return layout, truth / truth.sum(axis=1, keepdims=True), rng_of(seed).random(n) + 0.1
 
@@ -50,9 +50,7 @@ def test_the_strongest_conjunctions_are_kept(
     H = np.array([told(mass[own].sum(axis=0), mass.sum(axis=0)) for own in dense.T])
     if kept.any() and (enough & ~kept).any():
         assert H[kept].min() >= H[enough & ~kept].max() - 1e-9
-    names = {
-        len(own.attribute) for own in Interactions(order).applied(encode(records(9, 0))).columns
-    }
+    names = {len(own.attribute) for own in Interactions(order).apply(encode(records(9, 0))).columns}
     assert names == set(range(1, order + 1))
 
 
@@ -99,14 +97,14 @@ def test_how_many_conjunctions_items_can_have(per_item: float, min_support: int)
 
 def test_a_layout_has_all_values_of_all_items() -> None:
     data = bags(12, 0)
-    layout = Layout.of(encode(data))
+    layout = FeatureMatrix.of(encode(data))
     assert layout.matrix.shape == (12, layout.starts[-1])
     columns = encode(data).columns
     for place, column in enumerate(columns):
         own = layout.matrix[:, layout.starts[place] : layout.starts[place + 1]]
         assert_allclose(own.toarray(), column.matrix().toarray())
     assert not layout.conjunctions.any()
-    gaps = Layout.of(encode(records(12, 0)))
+    gaps = FeatureMatrix.of(encode(records(12, 0)))
     assert gaps.matrix.nnz == sum(map(len, records(12, 0)))
     assert_array_equal(gaps.matrix.data, 1.0)
 

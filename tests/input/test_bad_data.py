@@ -35,8 +35,8 @@ def refused(error: StcError, column: str | None, item: int | None) -> None:
     assert "\ud800" not in str(error)  # it can be printed
 
 
-def objects(*cells: Any) -> pd.DataFrame:
-    """A pandas frame with a column of objects."""
+def object_array(*cells: Any) -> pd.DataFrame:
+    """A pandas frame with a column of object_array."""
     return pd.DataFrame({"a": pd.Series(cells, dtype=object)})
 
 
@@ -54,7 +54,7 @@ VALUES: dict[str, tuple[Any, str | None, int | None, str]] = {
     "half a character, weights": ([{"a": ["x", "y"]}, {"a": {HALF: 1.0}}], "a", 1, "surrogate"),
     "half a character, rows": ([["x"], [HALF]], "x0", 1, "surrogate"),
     "half a character, array": (np.array([["x"], [HALF]]), "x0", 1, "surrogate"),
-    "half a character, pandas": (objects("x", HALF), "a", 1, "surrogate"),
+    "half a character, pandas": (object_array("x", HALF), "a", 1, "surrogate"),
     "half a character, category": (
         pd.DataFrame({"a": categories("x", HALF)}),
         "a",
@@ -95,7 +95,7 @@ VALUES: dict[str, tuple[Any, str | None, int | None, str]] = {
     "bytes, documents": ([b"x", b"\xff"], None, 1, "document cannot be read"),
     "a number of 5000 digits": ([["x"], [10**5000]], "x0", 1, "digits"),
     "a decimal of a million digits": ([["x"], [Decimal("1e999999")]], "x0", 1, "digits"),
-    "an opaque object": (objects("x", Opaque()), "a", 1, "Opaque has no text"),
+    "an opaque object": (object_array("x", Opaque()), "a", 1, "Opaque has no text"),
     "a list in a list": ([{"a": ["x"]}, {"a": ["y", ["z"]]}], "a", 1, "must be single, got list"),
     "a list in a list, polars": (pl.DataFrame({"a": [[["x"]]]}), "a", None, "must be single"),
     "a struct in a list": (pl.DataFrame({"a": [[{"k": 1}]]}), "a", None, "must be single"),
@@ -112,7 +112,7 @@ VALUES: dict[str, tuple[Any, str | None, int | None, str]] = {
         1,
         "must be single, got tuple",
     ),
-    "a complex number": (objects("x", 1j), "a", 1, "Complex data not supported"),
+    "a complex number": (object_array("x", 1j), "a", 1, "Complex data not supported"),
     "a list as a weight": ([{"a": {"x": [1]}}, {"a": {"x": [1]}}], "a", 0, "must be a number"),
     "a large integer as a weight": (
         [{"a": {"x": 1}}, {"a": {"x": 10**400}}],
@@ -269,7 +269,10 @@ LEGAL: dict[str, tuple[Any, list[str]]] = {
         ["1970-01-01 01:00:00+01:00"],
     ),
     "masked numbers": (np.ma.array([[1], [2]], mask=[[False], [True]]), ["1"]),
-    "objects of several types": (objects(1, "x", None, ["y", 2.5]), ["1", "x", "y", "2.5"]),
+    "objects of several types": (
+        object_array(1, "x", None, ["y", 2.5]),
+        ["1", "x", "y", "2.5"],
+    ),
     "columns of two levels": (
         pd.DataFrame([["x"], ["y"]], columns=pd.MultiIndex.from_tuples([("a", "b")])),
         ["x", "y"],

@@ -11,7 +11,7 @@ from threading import Event, Thread
 import pytest
 
 from stc import SparseTensorClassifier, load
-from stc.io import exclusively
+from stc.io import locked
 from support.file_cases import update
 
 
@@ -49,10 +49,10 @@ def test_a_link_has_the_lock_of_its_file(model: Path) -> None:
     entered = Event()
 
     def enter() -> None:
-        with exclusively(link):
+        with locked(link):
             entered.set()
 
-    with exclusively(model):
+    with locked(model):
         thread = Thread(target=enter)
         thread.start()
         assert not entered.wait(0.1)
@@ -61,9 +61,9 @@ def test_a_link_has_the_lock_of_its_file(model: Path) -> None:
 
 
 def test_the_lock_is_released_after_an_error(model: Path) -> None:
-    with pytest.raises(ZeroDivisionError), exclusively(model):
+    with pytest.raises(ZeroDivisionError), locked(model):
         raise ZeroDivisionError
-    with exclusively(model):
+    with locked(model):
         assert sorted(os.listdir(model.parent)) == [f".{model.name}.lock", model.name]
     assert os.listdir(model.parent) == [model.name]
 
@@ -75,7 +75,7 @@ def test_what_a_killed_process_left_is_no_lock(model: Path) -> None:
 
 
 def test_a_file_that_is_not_there(path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"model\.stc\.parquet"), exclusively(path):
+    with pytest.raises(FileNotFoundError, match=r"model\.stc\.parquet"), locked(path):
         pass
     assert not os.listdir(path.parent)
 
@@ -84,6 +84,6 @@ def test_absent_filelock_is_named(model: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "filelock", None)
     with (
         pytest.raises(ImportError, match=r"locking a model file needs filelock.*\[cli\]"),
-        exclusively(model),
+        locked(model),
     ):
         pass

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from stc import PhaseLearner, SparseTensorClassifierCV
 from stc._core.interactions import Interactions
-from stc._core.matrix import Layout
+from stc._core.matrix import FeatureMatrix
 from stc._input.containers import encode
 from stc._training import problem
 from support.tuning_cases import (
@@ -121,7 +121,7 @@ def test_auto_keeps_as_many_conjunctions_as_items_can_have() -> None:
     shared = {"power": 0.5, "balance": 1.0, "entropy": 0.0, "phases": None, "cv": 2}
     model = SparseTensorClassifierCV(**shared, interactions=2).fit(X, y)
     assert 0 < model.best_params_["max_features"] <= problem._MOST_CONJUNCTIONS
-    layout = Layout.of(Interactions(2).applied(encode(X)))
+    layout = FeatureMatrix.of(Interactions(2).apply(encode(X)))
     support = model.best_params_["min_support"]
     truth = (y[:, None] == np.array(["a", "b"])).astype(float)
     kept = layout.strongest(

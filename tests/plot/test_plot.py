@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 
 from stc import SparseTensorClassifier, load_zoo
 from stc.exceptions import ParameterError, ParameterTypeError
-from stc.explain.names import text_of
+from stc.explain.names import label_text
 from stc.plot import (
     ContrastDisplay,
     GlobalDisplay,
@@ -282,7 +282,7 @@ def test_every_kind_of_model_can_be_drawn(kind: str) -> None:
         png(display.from_estimator(model))
     explanation, local = model.explain(), model.explain(X)
     titles = [ax.get_title("left") for ax in GlobalDisplay.from_explanation(explanation).axes_]
-    assert titles == [text_of(label) for label in explanation.classes]
+    assert titles == [label_text(label) for label in explanation.classes]
     drawn = [row[:2] for row in bars(LocalDisplay.from_explanation(local).ax_)]
     assert drawn == expected(local.table, 10)
     heat = HeatmapDisplay.from_explanation(explanation)

@@ -51,7 +51,7 @@ class Learn:
 class Answer:
     """The predictions of a model, beside the ids of the items."""
 
-    carried = ("id",)
+    copied = ("id",)
     schema = pl.Schema({"id": pl.Int64, "prediction": pl.String, "sure": pl.UInt32})
 
     def __init__(self, model: Any, columns: Iterable[str], mark: Path | None = None) -> None:
@@ -208,7 +208,7 @@ def test_empty_partitions(
     task = Learn(data.columns)
     assert_same_model(source.learn(task), task([few.select(task.columns)]))
     answer = Answer(fitted, data.columns)
-    source.answer(answer, tmp_path / "answers")
+    source.predict(answer, tmp_path / "answers")
     assert_frame_equal(read_back(tmp_path / "answers"), expected(answer, few), check_dtypes=False)
 
 
@@ -218,7 +218,7 @@ def test_no_rows_at_all(
 ) -> None:
     source = make(data.clear(), data.clear())
     assert source.learn(Learn(data.columns)) is None
-    source.answer(Answer(fitted, data.columns), tmp_path / "answers")
+    source.predict(Answer(fitted, data.columns), tmp_path / "answers")
     assert read_back(tmp_path / "answers").shape == (0, 3)
     assert list(source.frames(["text"])) == []
     assert source.head(["text"], 5).shape == (0, 1)
@@ -279,7 +279,7 @@ def test_an_error_arrives_as_it_was(make: Make) -> None:
 class Refusing(Answer):
     """A task that refuses all data, whether it is to learn or to predict."""
 
-    carried = ()
+    copied = ()
 
     def __call__(self, frames: Any) -> Any:
         list(frames)
@@ -294,7 +294,7 @@ def test_an_error_of_a_worker_has_its_class_and_its_fields(make: Make, tmp_path:
         source.learn(task)
     assert (learning.value.column, learning.value.item) == ("words", 1)
     with pytest.raises(DataError, match=r"^column 'words', item 1: not a number$"):
-        source.answer(task, tmp_path / "answers")
+        source.predict(task, tmp_path / "answers")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -304,7 +304,7 @@ def test_answers_that_fail_leave_nothing(make: Make, tmp_path: Path) -> None:
     task = Answer(model, good.columns)
     source = make(good, broken())
     with pytest.raises(ValueError, match=r"^column 'words', item 1: a weight must be finite"):
-        source.answer(task, tmp_path / "answers")
+        source.predict(task, tmp_path / "answers")
     assert not list((tmp_path / "answers").glob("*"))
     assert not list(tmp_path.glob(".answers*"))
 
@@ -336,9 +336,9 @@ def test_a_folder_that_is_there(
 ) -> None:
     source, task = make(data.head(50)), Answer(fitted, data.columns)
     (tmp_path / "answers").mkdir()
-    source.answer(task, tmp_path / "answers")  # an empty one is as good as none
+    source.predict(task, tmp_path / "answers")  # an empty one is as good as none
     with pytest.raises(FileExistsError, match="already exists; name a new folder"):
-        source.answer(task, tmp_path / "answers")
+        source.predict(task, tmp_path / "answers")
     assert read_back(tmp_path / "answers").height == 50
 
 
@@ -383,7 +383,7 @@ def test_dask_without_a_cluster(data: pl.DataFrame, fitted: SparseTensorClassifi
     task, answer = Learn(data.columns), Answer(fitted, data.columns)
     with dask.config.set(scheduler="threads"):
         assert_same_model(source.learn(task), task([data.select(task.columns)]))
-        found = pl.DataFrame(source.answer(answer).compute())
+        found = pl.DataFrame(source.predict(answer).compute())
     assert_frame_equal(found, expected(answer, data), check_dtypes=False)
 
 
@@ -477,7 +477,7 @@ class Sundry:
     """Answers of types that Spark has not."""
 
     columns = ("id",)
-    carried = ("id",)
+    copied = ("id",)
     schema = pl.Schema(
         {
             "id": pl.Int64,
@@ -510,7 +510,7 @@ def test_large_files_are_split(
     assert model is not None
     assert model.class_mass.tolist() == [rows / 2, rows / 2]
     fitted = SparseTensorClassifier().fit(data.head(2).select("x"), data.head(2)["class"])
-    source.answer(Answer(fitted, data.columns), tmp_path / "answers")
+    source.predict(Answer(fitted, data.columns), tmp_path / "answers")
     assert len(list((tmp_path / "answers").iterdir())) == 3
     found = pl.read_parquet(tmp_path / "answers")  # in the order of the items
     assert found["id"].to_list() == list(range(rows))

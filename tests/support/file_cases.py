@@ -9,7 +9,7 @@ import numpy as np
 from polars.testing import assert_frame_equal
 
 from stc import SparseTensorClassifier, load
-from stc.io import exclusively
+from stc.io import locked
 from support.conformance import assert_same
 
 
@@ -49,5 +49,5 @@ def assert_exact(one: SparseTensorClassifier, other: SparseTensorClassifier, X: 
 def update(path: Path, times: int) -> None:
     """Add an item to a model file so many times, in turns with others."""
     for _ in range(times):
-        with exclusively(path):
+        with locked(path):
             load(path).partial_fit([["a"]], ["x"]).save(path)

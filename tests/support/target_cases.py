@@ -77,7 +77,7 @@ def numbers(rows: Rows = ROWS) -> Rows:
     return [(len(row[0]), row[1]) for row in rows]
 
 
-def objects(rows: Rows) -> np.ndarray:
+def object_array(rows: Rows) -> np.ndarray:
     """A 2-D array whose cells stay what they are."""
     array = np.empty((len(rows), len(rows[0])), dtype=object)
     array[:] = rows
@@ -107,11 +107,11 @@ class Form:
 
 FORMS: dict[str, Form] = {
     "array of texts": Form(np.array, texts()),
-    "object array of texts": Form(objects, texts()),
+    "object array of texts": Form(object_array, texts()),
     "array of numbers": Form(np.array, numbers()),
     "array of negative numbers": Form(np.array, [(-a, -b) for a, b in numbers()]),
     "array of whole floats": Form(lambda rows: np.array(rows, dtype=float), numbers()),
-    "array of texts and numbers": Form(objects, pairs()),
+    "array of texts and numbers": Form(object_array, pairs()),
     "polars": Form(polars, texts(), ("kind", "count")),
     "polars of texts and numbers": Form(polars, pairs(), ("kind", "count")),
     "polars of three": Form(polars, ROWS, ("kind", "count", "flag")),

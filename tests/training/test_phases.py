@@ -254,7 +254,7 @@ def test_phases_come_from_what_the_parameter_says() -> None:
     assert phases_of(later.learn_phases(X, y)) == phases_of(fitted)
 
 
-HISTORY = {
+PHASE_HISTORY = {
     "penalty": pl.Float64,
     "fold": pl.Int64,
     "iteration": pl.Int64,
@@ -266,7 +266,7 @@ HISTORY = {
 
 def test_the_history_says_what_was_tried(twins: SparseTensorClassifier) -> None:
     history = twins.phase_history_
-    assert dict(history.schema).items() >= HISTORY.items()
+    assert dict(history.schema).items() >= PHASE_HISTORY.items()
     held, final = (
         history.filter(pl.col("fold").is_not_null()),
         history.filter(pl.col("fold").is_null()),
@@ -412,7 +412,7 @@ def test_phases_of_anything_are_valid(name: str) -> None:
     fitted = SparseTensorClassifier(**{"entropy": 0.0, **options}, phases=QUICK).fit(X, y)
     plain = SparseTensorClassifier(**{"entropy": 0.0, **options}).fit(X, y)
     assert fitted.corpus_.equals(plain.corpus_)
-    assert dict(fitted.phase_history_.schema).items() >= HISTORY.items()
+    assert dict(fitted.phase_history_.schema).items() >= PHASE_HISTORY.items()
     assert all(-math.pi <= angle <= math.pi for angle in phases_of(fitted).values())
     assert all(0 < own < math.inf for own in sharpness_of(fitted))
     joint = fitted.predict_joint(X)

@@ -132,7 +132,7 @@ class Cascade:
         conjunctions = self.model.interactions.order > 1
         if len(self.policy) == 2 and len(self.policy[0]) == 1 and not conjunctions:
             subset, power = self.policy[0], float(self._powers[0])
-            located = self.model.located(observed, subset)
+            located = self.model.columns_for(observed, subset)
             return self.scorer(subset).map(located, lambda U: answer(U, power))
         parts = []
         for block in self._blocks(observed):
@@ -204,7 +204,7 @@ class Cascade:
         elif self.model.interactions.order > 1:
             sizes = self.model.interactions.sizes(observed)
             self._check_sizes(sizes, "values and conjunctions of them", numbers)
-        return self.model.located(observed, subset)
+        return self.model.columns_for(observed, subset)
 
     def _check_sizes(self, sizes: Floats, what: str, numbers: NDArray[Any]) -> None:
         if sizes.max(initial=0) > self.max_tuples:
@@ -240,7 +240,7 @@ class Cascade:
             for place in np.unique(places[places < len(self.policy) - 1]).tolist():
                 subset, items = self.policy[place], numbers[places == place]
                 view = block if len(items) == len(numbers) else block.select(places == place)
-                located = self.model.located(view, subset)
+                located = self.model.columns_for(view, subset)
                 parts = self.scorer(subset).contributions(located, classes[items])
                 yield subset, parts._replace(items=items[parts.items])
 

@@ -20,13 +20,13 @@ from stc._core.observations import (
     items_of,
     sum_at,
 )
-from stc._utils.threads import threaded
+from stc._utils.threads import thread_map
 from stc.exceptions import NeverLearntError
 
 # After a subtraction, a mass below this share of the previous one is a rounding error.
 _ROUNDING = 1e-9
 # A mass must not underflow to 0, or its entry would be absent while its items are present.
-LEAST_MASS = float(np.finfo(np.float64).tiny)
+MIN_MASS = float(np.finfo(np.float64).tiny)
 # Smaller batches are counted in one thread.
 _MANY_ITEMS = 10_000
 
@@ -153,11 +153,11 @@ class Corpus:
 
     def _with_phases_of(self, *parts: Corpus) -> Corpus:
         """Return the corpus with the phases of its parts; those of the heaviest part prevail."""
-        with_phases = [part for part in parts if part.phases is not None]
-        if not with_phases:
+        fit_phases = [part for part in parts if part.phases is not None]
+        if not fit_phases:
             return self
         angles = np.zeros(self.mass.nnz)
-        for part in sorted(with_phases, key=lambda part: float(part.mass.data.sum())):
+        for part in sorted(fit_phases, key=lambda part: float(part.mass.data.sum())):
             assert part.phases is not None
             angles[self._places(part)] = part.phases.angles
             sharpness = part.phases.sharpness
@@ -269,7 +269,7 @@ def _count_product(column: Column, target: Column, scale: NDArray[np.float64] | 
     scaled = with_data(classes, classes.data * scales)
     factors = [(scaled, values), (_ones(classes), _ones(values))]
     many = values.nnz >= _MANY_ITEMS
-    mass, support = threaded(lambda pair: pair[0] @ pair[1], factors, worthwhile=many)
+    mass, support = thread_map(lambda pair: pair[0] @ pair[1], factors, worthwhile=many)
     # Both products have the same entries in the same order, so one sorting serves both.
     order = with_data(mass, np.arange(mass.nnz)).tocsc()
     counts = support.data[order.data].astype(np.int64)
@@ -289,9 +289,9 @@ def count(
 
     def count_one(column: Column) -> Entries:
         entries = count_column(column, target, scale)
-        return entries._replace(mass=np.maximum(entries.mass, LEAST_MASS))
+        return entries._replace(mass=np.maximum(entries.mass, MIN_MASS))
 
-    return threaded(count_one, observed.columns, worthwhile=observed.n_items >= _MANY_ITEMS)
+    return thread_map(count_one, observed.columns, worthwhile=observed.n_items >= _MANY_ITEMS)
 
 
 def _scale(

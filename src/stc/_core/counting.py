@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus, Entries, count, count_classes
 from stc._core.observations import Column, Observations, fits_table, run_starts
-from stc._core.product import objects
+from stc._core.product import object_array
 from stc._core.tensor import Dimensions, Subset, features_of
 
 # Entries that are collected before entries of the same pair are summed.
@@ -19,7 +19,7 @@ _MOST_ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True)
-class Counted:
+class BatchCounts:
     """The counts of a batch for each set of dimensions.
 
     Attributes
@@ -48,7 +48,7 @@ class Counted:
         observed: Observations,
         target: Column,
         sample_weight: NDArray[np.float64],
-    ) -> Counted:
+    ) -> BatchCounts:
         """Return the counts of a batch for each of the subsets."""
         views = {s: dimensions.view(observed, s) for s in subsets if s}
         counted = {s: count(view, target, sample_weight) for s, view in views.items()}
@@ -125,7 +125,7 @@ def _union(codes: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 @dataclass
-class Tally:
+class RunningCounts:
     """Running sums of the counts of batches, for sets of at most one dimension.
 
     Attributes
@@ -150,7 +150,7 @@ class Tally:
         """Whether all sets have at most one dimension."""
         return all(len(subset) <= 1 for subset in subsets)
 
-    def add(self, batch: Counted) -> None:
+    def add(self, batch: BatchCounts) -> None:
         """Add the counts of a batch."""
         self.like(batch.observed, batch.target)
         for subset, counted in batch.counted.items():
@@ -178,7 +178,7 @@ class Tally:
         rows = entries.codes if column is None else self._lookups[attribute][entries.codes]
         self._sums.setdefault((subset, attribute), Sums()).add(rows, classes, entries)
 
-    def counted(self) -> Counted | None:
+    def counted(self) -> BatchCounts | None:
         """Return the counts of all batches as those of one batch, or None without a batch."""
         if self._observed is None or self._target is None:
             return None
@@ -196,7 +196,7 @@ class Tally:
             for subset, view in views.items()
         }
         counted[()] = [self._entries((), ())]
-        return Counted(self.dimensions, observed, target, views, counted)
+        return BatchCounts(self.dimensions, observed, target, views, counted)
 
     def _entries(self, subset: Subset, attribute: Any) -> Entries:
         return self._sums.get((subset, attribute), Sums()).entries()
@@ -211,7 +211,7 @@ def _array(labels: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return labels in their original dtype; strings as wide as needed."""
     if dtype.kind == "U":
         return np.array(labels)
-    return objects(labels) if dtype.kind == "O" else objects(labels).astype(dtype)
+    return object_array(labels) if dtype.kind == "O" else object_array(labels).astype(dtype)
 
 
 def _numbered(index: dict[Any, int], column: Column) -> NDArray[np.int64]:
@@ -244,7 +244,7 @@ class Sums:
         if self.parts or not fits_table(shape[0] * shape[1], len(rows)):
             self.parts.append(entries._replace(codes=rows, classes=classes))
             if sum(len(part.codes) for part in self.parts) > _MOST_ENTRIES:
-                self.parts = [added_up(self.parts)]
+                self.parts = [sum_entries(self.parts)]
             return
         if shape != self.table.shape:
             self._grow(shape)
@@ -263,10 +263,10 @@ class Sums:
         """Return all entries, sorted by value and class."""
         codes, classes = np.nonzero(self.counts)
         table = Entries(codes, classes, self.table[codes, classes], self.counts[codes, classes])
-        return added_up([table, *self.parts]) if self.parts else table
+        return sum_entries([table, *self.parts]) if self.parts else table
 
 
-def added_up(parts: Sequence[Entries]) -> Entries:
+def sum_entries(parts: Sequence[Entries]) -> Entries:
     """Return the sum of entries in which a pair may occur several times."""
     codes, classes, mass, support = map(np.concatenate, zip(*parts, strict=True))
     order = np.lexsort((classes, codes))

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stc._core.matrix import Layout
+from stc._core.matrix import FeatureMatrix
 from stc._core.observations import Column, Observations
-from stc._core.product import crossed, objects
+from stc._core.product import cartesian_product, object_array
 from stc._core.vocabulary import Value
 from stc.exceptions import ParameterError
 
 # The attributes of a conjunction -> its values that are features; () holds the n-grams.
-Chosen = Mapping[tuple[str, ...], frozenset[Value]]
+SelectedSource = Mapping[tuple[str, ...], frozenset[Value]]
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Interactions:
     """
 
     order: int = 1
-    chosen: Chosen | None = None
+    chosen: SelectedSource | None = None
     ngrams: int = 1
 
     @property
-    def made(self) -> bool:
+    def enabled(self) -> bool:
         """Whether there are conjunctions or n-grams."""
         return self.order > 1 or self.ngrams > 1
 
-    def applied(self, observed: Observations) -> Observations:
+    def apply(self, observed: Observations) -> Observations:
         """Return the items with their conjunctions as additional columns."""
         if self.order > 1:
             observed = replace(observed, columns=(*observed.columns, *self._conjunctions(observed)))
@@ -93,7 +93,7 @@ class Interactions:
                 total += np.prod([lengths[name] for name in names], axis=0)
         return total
 
-    def refuse_large(self, observed: Observations, most: int) -> None:
+    def check_size(self, observed: Observations, most: int) -> None:
         """Raise if the batch would have too many conjunctions, before any is made."""
         if self.order == 1:
             return
@@ -110,7 +110,7 @@ class Interactions:
                 hint="lower interactions, leave attributes out, or raise max_tuples",
             )
 
-    def selected(
+    def select(
         self,
         observed: Observations,
         target: Column,
@@ -124,7 +124,7 @@ class Interactions:
         """
         if min_support <= 1 and max_features is None:
             return self
-        layout = Layout.of(self.applied(observed))
+        layout = FeatureMatrix.of(self.apply(observed))
         truth = target.matrix().toarray()
         items = np.arange(observed.n_items)
         keep = layout.strongest(items, truth, sample_weight, min_support, max_features)
@@ -140,9 +140,11 @@ class Interactions:
 
 def _conjunction(names: tuple[str, ...], parts: tuple[Column, ...]) -> Column:
     """Return the conjunction of columns; its weights are the products of theirs."""
-    column = crossed(parts)
+    column = cartesian_product(parts)
     rows: Any = column.values
-    parts_values = [objects(part.values or ())[rows[:, k]].tolist() for k, part in enumerate(parts)]
+    parts_values = [
+        object_array(part.values or ())[rows[:, k]].tolist() for k, part in enumerate(parts)
+    ]
     values = list(zip(*parts_values, strict=True))
     weights = column.weights
     if weights is not None and column.offsets is not None:

@@ -27,7 +27,7 @@ _DECIMALS = 12
 
 
 @dataclass(frozen=True)
-class Layout:
+class FeatureMatrix:
     """A batch as one sparse matrix, whose features are numbered through column by column.
 
     Attributes
@@ -48,7 +48,7 @@ class Layout:
     columns: tuple[Column, ...]
 
     @classmethod
-    def of(cls, observed: Observations) -> Layout:
+    def of(cls, observed: Observations) -> FeatureMatrix:
         """Return the matrix of all items."""
         sizes = [column.n_values for column in observed.columns]
         starts = np.cumsum([0, *sizes])

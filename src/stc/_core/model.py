@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus, Phases
-from stc._core.counting import Counted
+from stc._core.counting import BatchCounts
 from stc._core.interactions import Interactions
 from stc._core.observations import Column, Observations
 from stc._core.scales import Scale
 from stc._core.schema import Schema
-from stc._core.target import Form
+from stc._core.target import TargetForm
 from stc._core.tensor import Dimensions, Subset, Tuples, features_of
 from stc._core.vocabulary import Feature, Vocabulary, feature_name, tuple_name
 from stc.exceptions import DataError, NeverLearntError, ParameterError
@@ -57,7 +57,7 @@ class Model:
     schema: Schema
     dimensions: Dimensions
     policy: tuple[Subset, ...]
-    form: Form
+    form: TargetForm
     classes: NDArray[Any]
     declared: NDArray[np.bool_]
     vocabulary: Vocabulary
@@ -72,7 +72,7 @@ class Model:
         observed: Observations,
         dimensions: Dimensions | None = None,
         policy: tuple[Subset, ...] | None = None,
-        form: Form | None = None,
+        form: TargetForm | None = None,
     ) -> Model:
         """Return a model for such items that has learnt nothing yet."""
         dimensions = dimensions or Dimensions()
@@ -81,7 +81,7 @@ class Model:
             Schema.of(observed),
             dimensions,
             policy,
-            form or Form(),
+            form or TargetForm(),
             classes=np.zeros(0),
             declared=np.zeros(0, dtype=bool),
             vocabulary=Vocabulary(),
@@ -110,9 +110,9 @@ class Model:
         """Return the numbering of the rows of the corpus of a set."""
         return self.vocabulary if len(subset) == 1 else self.tuples[subset]
 
-    def located(self, observed: Observations, subset: Subset) -> Observations:
+    def columns_for(self, observed: Observations, subset: Subset) -> Observations:
         """Return a batch as the columns of a set, with values that `index(subset)` locates."""
-        view = self.dimensions.view(self.interactions.applied(observed), subset)
+        view = self.dimensions.view(self.interactions.apply(observed), subset)
         if len(subset) == 1:
             return view
         features = [self.vocabulary.locate(column) for column in observed.columns]
@@ -121,7 +121,7 @@ class Model:
         rows = features_of(np.asarray(column.values), lookups)
         return replace(view, columns=(replace(column, values=rows),))
 
-    def bare(self) -> Model:
+    def without_entries(self) -> Model:
         """Return the model with its classes, attributes and sharpness, but without entries."""
         corpora = {}
         for subset, corpus in self.corpora.items():
@@ -135,23 +135,23 @@ class Model:
             corpora=corpora,
         )
 
-    def blanked(self) -> Model:
+    def cleared(self) -> Model:
         """Return a model for such items that has learnt nothing, without phases and classes."""
         return replace(
-            self.bare(),
+            self.without_entries(),
             classes=self.classes[:0],
             declared=self.declared[:0],
             corpora={subset: Corpus.empty((int(not subset), 0)) for subset in self.corpora},
         )
 
-    def refuse_large(self, observed: Observations, most: int) -> None:
+    def check_size(self, observed: Observations, most: int) -> None:
         """Raise if a batch would have too many tuples or conjunctions, before any is made."""
-        self.interactions.refuse_large(observed, most)
+        self.interactions.check_size(observed, most)
         for subset in self.corpora:
             if len(subset) > 1:
-                self.dimensions.refuse_large(observed, subset, most)
+                self.dimensions.check_size(observed, subset, most)
 
-    def declaring(self, declared: NDArray[Any]) -> Model:
+    def with_classes(self, declared: NDArray[Any]) -> Model:
         """Return the model with these classes added, even if no item has them."""
         classes = union_of_classes(self.classes, declared)
         return replace(
@@ -177,14 +177,14 @@ class Model:
         declared = np.isin(classes, self.classes[self.declared])
         return declared if more is None else declared | np.isin(classes, more)
 
-    def learnt(
+    def with_items(
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """Return the model after learning these items."""
-        model = self.admitting(observed)
-        return model.counting(model.counted(observed, target, sample_weight))
+        model = self.with_attributes_of(observed)
+        return model.with_counts(model.counted(observed, target, sample_weight))
 
-    def admitting(self, observed: Observations) -> Model:
+    def with_attributes_of(self, observed: Observations) -> Model:
         """Return the model with the attributes of these items, or raise if it cannot."""
         schema = self.schema.with_batch(Schema.of(observed))
         self.dimensions.refuse_more(schema)
@@ -192,12 +192,14 @@ class Model:
 
     def counted(
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
-    ) -> Counted:
+    ) -> BatchCounts:
         """Return the counts of these items for the sets of the policy."""
-        observed = self.interactions.applied(observed)
-        return Counted.of(self.dimensions, self.corpora, *weighted(observed, target, sample_weight))
+        observed = self.interactions.apply(observed)
+        return BatchCounts.of(
+            self.dimensions, self.corpora, *weighted(observed, target, sample_weight)
+        )
 
-    def counting(self, batch: Counted) -> Model:
+    def with_counts(self, batch: BatchCounts) -> Model:
         """Return the model with the counts of a batch added."""
         target = batch.target
         vocabulary, lookups = self.vocabulary.extended(batch.observed.columns, batch.used())
@@ -224,13 +226,13 @@ class Model:
             corpora=corpora,
         )
 
-    def unlearnt(
+    def without_items(
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """Return the model without these items, as if they had never been learnt."""
-        return self.without(observed, target, sample_weight).compacted()
+        return self.subtract_items(observed, target, sample_weight).compacted()
 
-    def without(
+    def subtract_items(
         self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
     ) -> Model:
         """Return the model without these items; features and classes keep their numbers."""
@@ -253,16 +255,16 @@ class Model:
         self._check_class_mass(corpora)
         return replace(self, corpora=corpora)
 
-    def less(self, other: Model) -> Model:
+    def subtract_model(self, other: Model) -> Model:
         """Return the model without another one; features and classes keep their numbers."""
-        self.schema.joined(other.schema, "X")
+        self.schema.merged(other.schema, "X")
         vocabulary, theirs = self._vocabulary_with(other)
         if vocabulary.size > self.vocabulary.size:
             name = feature_name(*vocabulary.features[self.vocabulary.size])
             raise _never_learnt(name)
         unknown = other.classes[~np.isin(other.classes, self.classes)]
         if len(unknown):
-            raise _never_learnt(f"class {shown(unknown[0])}")
+            raise _never_learnt(f"class {label_repr(unknown[0])}")
         places = np.searchsorted(self.classes, other.classes)
         corpora = {}
         for subset, corpus in self.corpora.items():
@@ -283,7 +285,7 @@ class Model:
             raise NeverLearntError(self._described(subset, error)) from None
 
     def _described(self, subset: Subset, error: NeverLearntError) -> str:
-        label = f"class {shown(self.classes[error.class_])}"
+        label = f"class {label_repr(self.classes[error.class_])}"
         if error.feature is None or not subset:
             reason = error.message.replace(" together", "")
             return f"cannot unlearn: items of {label} {reason}"
@@ -308,12 +310,12 @@ class Model:
         unknown = ~np.isin(np.asarray(target.values)[codes], self.classes)
         if unknown.any():
             first = int(np.flatnonzero(unknown)[0])
-            label = shown(np.asarray(target.values)[codes[first]])
+            label = label_repr(np.asarray(target.values)[codes[first]])
             raise _never_learnt(f"class {label}", numbers[items[first]])
 
     def _check_values(
         self,
-        batch: Counted,
+        batch: BatchCounts,
         subset: Subset,
         lookups: list[NDArray[np.int64]],
         numbers: NDArray[Any],
@@ -331,7 +333,7 @@ class Model:
 
     def _check_tuples(
         self,
-        batch: Counted,
+        batch: BatchCounts,
         subset: Subset,
         rows: NDArray[np.int64],
         places: NDArray[np.int64],
@@ -355,7 +357,7 @@ class Model:
             wrong = corpus.crowded(corpora[()].class_mass(), self.class_mass) if subset else None
             if wrong is not None:
                 raise NeverLearntError(
-                    f"cannot unlearn: items of class {shown(self.classes[wrong])} "
+                    f"cannot unlearn: items of class {label_repr(self.classes[wrong])} "
                     "were learnt with other values"
                 )
 
@@ -389,9 +391,9 @@ class Model:
 
     def merged(self, other: Model) -> Model:
         """Return the model that has learnt the items of both."""
-        schema = self.schema.joined(other.schema, "the other model")
+        schema = self.schema.merged(other.schema, "the other model")
         self._check_same_features(other)
-        form = self.form.joined(other.form, "the other model")
+        form = self.form.merged(other.form, "the other model")
         sets = self._sets_of(other)
         vocabulary, theirs = self._vocabulary_with(other)
         classes = union_of_classes(self.classes, other.classes)
@@ -479,8 +481,8 @@ def union_of_classes(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
         kinds = [_kind(mine), _kind(other)]
         if kinds[0] != kinds[1]:
             raise DataError(
-                f"the classes learnt so far are {kinds[0]} (such as {shown(mine[0])}), "
-                f"these are {kinds[1]} (such as {shown(other[0])})"
+                f"the classes learnt so far are {kinds[0]} (such as {label_repr(mine[0])}), "
+                f"these are {kinds[1]} (such as {label_repr(other[0])})"
             )
     return np.union1d(ours, theirs)
 
@@ -492,7 +494,7 @@ def _components(classes: NDArray[Any]) -> list[NDArray[Any]]:
     return [np.array(labels) for labels in zip(*classes, strict=True)]
 
 
-def shown(label: Any) -> str:
+def label_repr(label: Any) -> str:
     """Return the repr of a label, without the type of NumPy around it."""
     return repr(label.item() if isinstance(label, np.generic) else label)
 

@@ -16,11 +16,11 @@ from stc._core.observations import (
     item_offsets,
 )
 
-# Keys are below this, so that they fit into an int64.
+# TupleKeys are below this, so that they fit into an int64.
 LARGEST_KEY = 1 << 62
 
 
-class Keys:
+class TupleKeys:
     """Tuples of codes encoded as integers: each code is one digit, in a base of its own.
 
     When the next digit would overflow, the existing keys are renumbered without gaps.
@@ -96,7 +96,7 @@ def union(columns: Sequence[Column], n_items: int) -> Column:
     return Column(None, range(size), size, codes, offsets, None if unweighted else weights, angles)
 
 
-def crossed(columns: Sequence[Column]) -> Column:
+def cartesian_product(columns: Sequence[Column]) -> Column:
     """Return the product of the distributions of each item: values are rows of codes.
 
     An item without a value in one of the columns has none in the product.
@@ -114,7 +114,7 @@ def _crossed_cells(columns: Sequence[Column]) -> Column:
         if not column.complete:
             present &= column.codes != column.n_values
     complete = bool(present.all())
-    keys = Keys(int(np.count_nonzero(present)))
+    keys = TupleKeys(int(np.count_nonzero(present)))
     for column in columns:
         keys.append(column.codes if complete else column.codes[present], column.n_values)
     values, codes = keys.distinct()
@@ -131,7 +131,7 @@ def _crossed_bags(columns: Sequence[Column]) -> Column:
     n_items = columns[0].n_items
     # One entry for each item that has a tuple at all; each column multiplies the entries.
     items = np.flatnonzero(np.all([column.lengths() for column in columns], axis=0))
-    keys = Keys(len(items))
+    keys = TupleKeys(len(items))
     x = np.ones(len(items))
     theta = np.zeros(len(items))
     for column in columns:
@@ -166,7 +166,7 @@ def _entry_angles(column: Column) -> NDArray[np.float64]:
     return np.asarray(column.angles[column.codes != column.n_values])
 
 
-def objects(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.object_]:
+def object_array(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.object_]:
     """Return values of any kind as a one-dimensional array of objects."""
     array = np.empty(len(values), dtype=object)
     array[:] = list(values)

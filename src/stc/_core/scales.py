@@ -16,6 +16,8 @@ from stc.exceptions import DataError
 
 # Numbers of digits for the bounds of intervals: the first at which they are distinct is used.
 _DIGITS = range(3, 18)
+# Hint for a column with values that are not numbers.
+NOT_CONTINUOUS = "take the column out of continuous"
 # Weight of the neighbours of an ordinal value, relative to its own, before normalisation.
 _NEIGHBOUR_WEIGHT = 0.5
 
@@ -109,7 +111,7 @@ class Ranks:
 Scale = Knots | Ranks
 
 
-def scaled(observed: Observations, scales: Mapping[str, Scale]) -> Observations:
+def apply_scales(observed: Observations, scales: Mapping[str, Scale]) -> Observations:
     """Return the items with the values of some attributes spread over the categories of a scale."""
     if not scales:
         return observed
@@ -140,7 +142,7 @@ def numbers_of(column: Column) -> Floats:
             f"{values[code]!r} is not a number",
             column=str(column.attribute),
             item=int(items[entries[0]]) if len(entries) else None,
-            hint="take the column out of continuous",
+            hint=NOT_CONTINUOUS,
         )
     return numbers
 

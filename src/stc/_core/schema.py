@@ -11,7 +11,7 @@ from stc.exceptions import DataError, ParameterError
 # Names that are listed in an error, as scikit-learn does it.
 _LISTED = 5
 
-KINDS = {
+KIND_NAMES = {
     "table": "a table or records",
     "counts": "a sparse matrix of counts",
     "documents": "documents",
@@ -46,7 +46,7 @@ class Schema:
             observed.kind, observed.names, observed.named, observed.closed, observed.missing, width
         )
 
-    def admit(self, batch: Schema) -> None:
+    def check_readable(self, batch: Schema) -> None:
         """Raise if a model of this schema cannot read a batch."""
         self._check(batch, "X")
         if self.closed or not batch.closed or self.kind != "table":
@@ -96,9 +96,9 @@ class Schema:
 
     def with_batch(self, batch: Schema) -> Schema:
         """Return the schema after a batch; a frame does not close the schema of records."""
-        return self.joined(replace(batch, closed=False), "X")
+        return self.merged(replace(batch, closed=False), "X")
 
-    def joined(self, other: Schema, what: str) -> Schema:
+    def merged(self, other: Schema, what: str) -> Schema:
         """Return the union of two schemas, or raise if one cannot take the other's attributes.
 
         `what` names the other one in messages.
@@ -115,7 +115,8 @@ class Schema:
     def _check(self, other: Schema, what: str) -> None:
         if self.kind != other.kind:
             raise DataError(
-                f"the model was learnt from {KINDS[self.kind]}, {what} is {KINDS[other.kind]}"
+                f"the model was learnt from {KIND_NAMES[self.kind]}, "
+                f"{what} is {KIND_NAMES[other.kind]}"
             )
         if self.missing != other.missing:
             raise ParameterError(

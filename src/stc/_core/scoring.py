@@ -16,7 +16,7 @@ from stc._core.matrix import nonzero, shares, thetas
 from stc._core.observations import Observations, Part, items_of, sum_by_item
 from stc._core.tensor import Tuples
 from stc._core.vocabulary import Vocabulary
-from stc._utils.threads import threaded
+from stc._utils.threads import thread_map
 
 # Maps the values of a column to rows of the weights.
 Index = Vocabulary | Tuples
@@ -96,7 +96,7 @@ class Scorer:
                 self._correct_cancellation(U, xp, features, offsets)
             return function(U)
 
-        parts = threaded(map_block, _bounds(observed, self._table.shape[1]))
+        parts = thread_map(map_block, _bounds(observed, self._table.shape[1]))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _correct_underflow(self, U: Floats, part: Part, theta: Floats | None) -> None:

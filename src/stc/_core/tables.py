@@ -22,7 +22,7 @@ _COLUMNS = {"dimensions", "attribute", "value", "mass", "support", "item", "prob
 
 def _feature_schema(model: Model) -> dict[str, Any]:
     """Return the dtypes of attribute and value: lists of strings if features may be tuples."""
-    several = len(model.dimensions.names) > 1 or model.interactions.made
+    several = len(model.dimensions.names) > 1 or model.interactions.enabled
     strings: Any = pl.List(pl.String) if several else pl.String
     return {"attribute": strings, "value": strings}
 
@@ -48,10 +48,10 @@ def named_features(
         "value": ([value for _, value in pairs], schema["value"]),
         "feature": (list(map(tuple_name, features)), pl.String),
     }
-    return {name: picked(*column, place) for name, column in columns.items()}
+    return {name: gather(*column, place) for name, column in columns.items()}
 
 
-def picked(values: Sequence[Any], dtype: Any, place: NDArray[Any]) -> pl.Series:
+def gather(values: Sequence[Any], dtype: Any, place: NDArray[Any]) -> pl.Series:
     """Return a series of the values at these places."""
     if len(place) <= _FEW_ROWS:
         return pl.Series([values[k] for k in place.tolist()], dtype=dtype)
@@ -89,7 +89,7 @@ def _class_columns(model: Model, classes: NDArray[Any]) -> list[pl.Series]:
     """Return the labels of these classes, a column per target, under unique names."""
     form = model.form
     labels = form.by_target(
-        model.classes if form.kind == "joint" else form.shown_classes(model.classes)
+        model.classes if form.kind == "joint" else form.public_classes(model.classes)
     )
     return [
         pl.Series(f"{name} (target)" if name in _COLUMNS else name, column.tolist()).gather(classes)

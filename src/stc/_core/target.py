@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from stc._core.observations import Column
-from stc._core.product import objects
+from stc._core.product import object_array
 from stc.exceptions import DataError
 
-FORMS = {
+FORM_NAMES = {
     "labels": "one label per item",
     "joint": "several targets",
     "sets": "sets of labels",
@@ -22,7 +22,7 @@ FORMS = {
 
 
 @dataclass(frozen=True)
-class Form:
+class TargetForm:
     """The form of y.
 
     Attributes
@@ -59,11 +59,12 @@ class Form:
             return self.names or tuple(f"target{k}" for k in range(self.width))
         return self.names if self.kind == "labels" and self.names else ("class",)
 
-    def joined(self, other: Form, what: str = "y") -> Form:
+    def merged(self, other: TargetForm, what: str = "y") -> TargetForm:
         """Return the form of both, or raise if they differ; `what` names the other one."""
         if self.kind != other.kind:
             raise DataError(
-                f"the model was learnt from {FORMS[self.kind]}, {what} has {FORMS[other.kind]}"
+                f"the model was learnt from {FORM_NAMES[self.kind]}, "
+                f"{what} has {FORM_NAMES[other.kind]}"
             )
         if self.width != other.width:
             raise DataError(
@@ -78,7 +79,7 @@ class Form:
         dtypes = [_promoted(*pair) for pair in zip(self.dtypes, other.dtypes, strict=True)]
         return replace(self, names=self.names or other.names, dtypes=tuple(dtypes))
 
-    def shown_classes(self, classes: NDArray[Any]) -> Any:
+    def public_classes(self, classes: NDArray[Any]) -> Any:
         """Return the classes for users: an array, or a list of arrays for several targets."""
         if self.kind == "joint":
             return [np.unique(labels) for labels in self.by_target(classes)]
@@ -93,7 +94,9 @@ class Form:
         columns = []
         for place, dtype in enumerate(self.dtypes):
             labels = [class_[place] for class_ in classes]
-            columns.append(objects(labels) if dtype.kind == "O" else np.array(labels, dtype=dtype))
+            columns.append(
+                object_array(labels) if dtype.kind == "O" else np.array(labels, dtype=dtype)
+            )
         return columns
 
     def table(self, classes: NDArray[Any]) -> NDArray[Any]:
@@ -143,4 +146,4 @@ class Target:
     """An encoded y: a column of classes, whose weights sum to 1 in each item, and its form."""
 
     column: Column
-    form: Form
+    form: TargetForm

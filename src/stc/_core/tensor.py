@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.observations import Column, Observations
-from stc._core.product import LARGEST_KEY, Keys, crossed, union
+from stc._core.product import LARGEST_KEY, TupleKeys, cartesian_product, union
 from stc._core.schema import Schema
 from stc.exceptions import DataError, MissingColumnError, ParameterError, ParameterTypeError
 
@@ -135,7 +135,7 @@ class Dimensions:
         dimension are numbered through column by column.
         """
         if len(subset) > 1:
-            return replace(observed, columns=(crossed(self.columns(observed, subset)),))
+            return replace(observed, columns=(cartesian_product(self.columns(observed, subset)),))
         if self.attributes is None:
             return observed
         columns = tuple(observed.columns[k] for k in self.places(observed, subset[0]))
@@ -151,7 +151,7 @@ class Dimensions:
             needed *= values
         return needed
 
-    def refuse_large(self, observed: Observations, subset: Subset, most: int) -> None:
+    def check_size(self, observed: Observations, subset: Subset, most: int) -> None:
         """Raise if the batch would have too many tuples, before any is made."""
         needed = self.sizes(observed, subset).sum()
         if needed > most:
@@ -256,7 +256,7 @@ class Tuples:
         return np.asarray(self.rows.max(axis=0, initial=0) + 1, dtype=np.int64)
 
     def _keys_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        keys = Keys(len(rows))
+        keys = TupleKeys(len(rows))
         for place, base in enumerate(self._bases.tolist()):
             keys.append(rows[:, place], base)
         return keys.numbers

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stc._core.observations import Column, offsets_of, run_starts
 from stc._input.scalars import code_series
-from stc._utils.threads import threaded
+from stc._utils.threads import thread_map
 
 Part = TypeVar("Part")
 
@@ -56,7 +56,7 @@ def column_of_bags(
     unpack
         Returns the bags of a part; called in a thread.
     """
-    blocks = threaded(lambda part: _count(unpack(part)), parts)
+    blocks = thread_map(lambda part: _count(unpack(part)), parts)
     values, lookups = _merge([block.values for block in blocks])
     codes = [lookup[block.codes] for lookup, block in zip(lookups, blocks, strict=True)]
     counts = np.concatenate([block.counts for block in blocks])

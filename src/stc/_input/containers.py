@@ -21,7 +21,7 @@ from stc._input.documents import Tokenizer, column_of_ngrams, columns_of_documen
 from stc._input.pandas import ColumnReader, is_pandas, pandas_reader, strings_of
 from stc._input.values import is_missing, string_series, unmasked
 from stc._input.weights import check_weights
-from stc._utils.threads import threaded
+from stc._utils.threads import thread_map
 from stc.exceptions import DataError, DataTypeError, ParameterError
 
 # Number of cells from which threads are faster.
@@ -126,7 +126,7 @@ def _has_duplicates(rows: Any) -> bool:
 
     blocks = max(rows.nnz // _BLOCK_ENTRIES, 1)
     bounds = np.linspace(0, rows.shape[0], blocks + 1, dtype=int).tolist()
-    return any(threaded(in_block, pairwise(bounds)))
+    return any(thread_map(in_block, pairwise(bounds)))
 
 
 def _check_counts(weights: Any, items: Any, columns: Any) -> None:
@@ -198,7 +198,7 @@ def _encode_columns(
             return read(position, names[position], missing)
 
     many = n_items * len(names) >= _MANY_CELLS
-    columns = threaded(encoded, range(len(names)), worthwhile=many)
+    columns = thread_map(encoded, range(len(names)), worthwhile=many)
     return Observations("table", n_items, tuple(columns), names, named)
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stc._core.observations import Column, Missing, offsets_of
-from stc._core.product import Keys, objects
+from stc._core.product import TupleKeys, object_array
 from stc._input.bags import Bags, column_of_bags
 from stc._input.cells import bags_of_lists, blocks_of, column_of_entries, column_of_series
 from stc._input.scalars import code_series
@@ -64,13 +64,13 @@ def _column_of_ngrams(tokens: pl.Series, ngrams: int) -> Column:
     lengths, flat = bags_of_lists(tokens)
     coded = code_series(flat)
     items = np.repeat(np.arange(len(lengths)), lengths)
-    words = objects(coded.values)
+    words = object_array(coded.values)
     values: list[tuple[str, ...]] = []
     entries: list[tuple[NDArray[Any], NDArray[Any]]] = []
     for size in range(2, ngrams + 1):
         starts = np.arange(max(len(items) - size + 1, 0))
         starts = starts[items[starts] == items[starts + size - 1]]
-        keys = Keys(len(starts))
+        keys = TupleKeys(len(starts))
         for shift in range(size):
             keys.append(coded.codes[starts + shift].astype(np.int64), len(words) + 1)
         ngram_words, codes = keys.distinct()

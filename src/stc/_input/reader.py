@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stc._core.model import Model, weighted
 from stc._core.observations import Column, Observations
-from stc._core.scales import Scale, scaled
+from stc._core.scales import Scale, apply_scales
 from stc._core.schema import Schema
 from stc._core.target import Target
 from stc._input.columns import column_of, split_targets
@@ -107,11 +107,11 @@ class BatchReader:
                 f"X has {observed.n_items} items, y has {target.column.n_items}"
             )
         if model is not None:
-            target = replace(target, form=model.form.joined(target.form))
+            target = replace(target, form=model.form.merged(target.form))
         weights = encode_sample_weight(sample_weight, observed.n_items, column=roles.weight)
         if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
-        return Batch(scaled(observed, scales), target, weights, scales, roles)
+        return Batch(apply_scales(observed, scales), target, weights, scales, roles)
 
     def weight(self, X: Any, sample_weight: Any) -> Any:
         """Return the weights; from a column of X if it is named, now or in an earlier batch."""
@@ -157,7 +157,7 @@ class BatchReader:
 
     def observe(self, X: Any, model: Model, theta: Any = None) -> Observations:
         """Encode items with the attributes of a model, and their phases."""
-        return scaled(self.raw(X, model, theta), model.scales)
+        return apply_scales(self.raw(X, model, theta), model.scales)
 
     def raw(self, X: Any, model: Model, theta: Any = None) -> Observations:
         """Encode items, without spreading numbers and orders over their categories."""
@@ -181,7 +181,7 @@ class BatchReader:
         if model is None:
             return observed
         schema = model.schema
-        schema.admit(Schema.of(observed))
+        schema.check_readable(Schema.of(observed))
         if not (schema.closed and observed.closed) or schema.kind == "documents":
             return observed
         if not self.by_name:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stc._core.observations import Column, Observations
-from stc._core.scales import Knots, Ranks, Scale, numbers_of
+from stc._core.scales import NOT_CONTINUOUS, Knots, Ranks, Scale, numbers_of
 from stc._input.values import canonical
 from stc.exceptions import DataError, MissingColumnError, ParameterError
 
@@ -105,7 +105,7 @@ def _knots(column: Column, knots: Any) -> Knots:
         raise DataError(
             "the column has no number to set knots by",
             column=name,
-            hint="take the column out of continuous",
+            hint=NOT_CONTINUOUS,
         )
     return Knots.of(numbers, int(knots))
 

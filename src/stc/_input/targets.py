@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stc._core.observations import Column, offsets_of, sum_by_item
-from stc._core.product import crossed, objects
-from stc._core.target import Form, Target
+from stc._core.product import cartesian_product, object_array
+from stc._core.target import Target, TargetForm
 from stc._input.columns import as_frame, as_series, library_errors
 from stc._input.pandas import strings_of
 from stc._input.scalars import EXACT_FLOAT, code_series
@@ -28,7 +28,7 @@ from stc.exceptions import DataError, DataTypeError, MissingLabelError, Paramete
 _BAGS = (list, tuple, set, frozenset, np.ndarray)
 
 
-def encode_target(y: Any, known: Form | None = None) -> Target:
+def encode_target(y: Any, known: TargetForm | None = None) -> Target:
     """Encode labels, distributions, label sets, indicators, or several columns of labels.
 
     The values of the column are the distinct classes, sorted; the weights of an item sum to 1.
@@ -50,11 +50,11 @@ def encode_target(y: Any, known: Form | None = None) -> Target:
             return _encode_joint(y.columns, y.names) if labels else _encode_table(y)
         kinds = _kinds(y)
         if any(issubclass(kind, Mapping) for kind in kinds):
-            return Target(_encode_distributions(list(y)), Form())
+            return Target(_encode_distributions(list(y)), TargetForm())
         if any(issubclass(kind, _BAGS) for kind in kinds):
             rows = None if labels else _zero_one_rows(y)
             return _encode_sets(list(y)) if rows is None else _encode_indicator(rows)
-        return Target(_encode_labels(y), Form())
+        return Target(_encode_labels(y), TargetForm())
 
 
 def encode_targets(columns: Mapping[str, Any]) -> Target:
@@ -62,12 +62,12 @@ def encode_targets(columns: Mapping[str, Any]) -> Target:
     if len(columns) == 1:
         ((name, y),) = columns.items()
         with library_errors("the target", name):
-            target = encode_target(y, Form())
+            target = encode_target(y, TargetForm())
         return replace(target, form=replace(target.form, names=(name,)))
     return _encode_joint(list(columns.values()), tuple(columns))
 
 
-def encode_classes(classes: Any, known: Form) -> NDArray[Any]:
+def encode_classes(classes: Any, known: TargetForm) -> NDArray[Any]:
     """Encode the parameter `classes` as the values of a target of this form."""
     if known.kind == "joint" and isinstance(classes, (list, tuple)):
         by_target = all(isinstance(labels, np.ndarray) for labels in classes)
@@ -81,7 +81,7 @@ def encode_classes(classes: Any, known: Form) -> NDArray[Any]:
                 )
             rows[row] = class_
         classes = rows
-    column = encode_target(classes, known if known.kind == "joint" else Form()).column
+    column = encode_target(classes, known if known.kind == "joint" else TargetForm()).column
     declared = np.asarray(column.values)
     if known.kind == "indicator" and not np.isin(declared, np.arange(known.width)).all():
         raise ParameterError(
@@ -158,8 +158,8 @@ def _encode_joint(columns: Sequence[Any], names: tuple[str, ...]) -> Target:
     encoded = []
     for position, column in enumerate(columns):
         with library_errors("the target", names[position] if names else None):
-            encoded.append(encode_target(column, Form()).column)
-    joint = crossed(encoded)
+            encoded.append(encode_target(column, TargetForm()).column)
+    joint = cartesian_product(encoded)
     rows: Any = joint.values
     labels = [_scalars(np.asarray(column.values)) for column in encoded]
     classes = np.empty(len(rows), dtype=object)
@@ -168,7 +168,7 @@ def _encode_joint(columns: Sequence[Any], names: tuple[str, ...]) -> Target:
         lengths = np.diff(joint.offsets)
         joint = replace(joint, weights=np.repeat(1 / np.maximum(lengths, 1), lengths))
     dtypes = tuple(np.asarray(column.values).dtype for column in encoded)
-    form = Form("joint", names, dtypes, len(columns))
+    form = TargetForm("joint", names, dtypes, len(columns))
     return Target(replace(joint, values=classes), form)
 
 
@@ -212,7 +212,7 @@ def _encode_indicator(y: Any, names: tuple[str, ...] = ()) -> Target:
     weights = np.repeat(1 / np.maximum(lengths, 1), lengths)
     width = y.shape[1]
     column = Column(None, np.arange(width), width, y.indices, y.indptr, weights)
-    return Target(column, Form("indicator", names, (np.dtype(np.int64),), width))
+    return Target(column, TargetForm("indicator", names, (np.dtype(np.int64),), width))
 
 
 def _encode_sets(y: list[Any]) -> Target:
@@ -223,7 +223,7 @@ def _encode_sets(y: list[Any]) -> Target:
     weights = np.repeat(1 / lengths, lengths)
     column = Column(None, classes, len(classes), codes, offsets, weights)
     container = next((kind for kind in _BAGS[:-1] if isinstance(y[0], kind)), list)
-    return Target(column, Form("sets", (), (classes.dtype,), 1, container))
+    return Target(column, TargetForm("sets", (), (classes.dtype,), 1, container))
 
 
 def _label_set(labels: Any, item: int) -> list[Any]:
@@ -409,7 +409,7 @@ def _factorize_flat(
             position = next(k for k, label in enumerate(labels) if isinstance(label, _BAGS))
             kind = type(labels[position]).__name__
             raise DataTypeError(f"a label of y must be single, got {kind}", item=position)
-        return _factorize(np.array(labels) if len(kinds) == 1 else objects(labels))
+        return _factorize(np.array(labels) if len(kinds) == 1 else object_array(labels))
 
 
 def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:

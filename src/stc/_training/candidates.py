@@ -12,7 +12,7 @@ import numpy as np
 from stc._core.cascade import Hyper
 from stc._core.interactions import Interactions
 from stc._core.observations import Observations
-from stc._core.schema import KINDS
+from stc._core.schema import KIND_NAMES
 from stc.exceptions import ParameterError
 
 # Values of "auto". Settings without phases cost little; phases are learnt for few settings.
@@ -73,7 +73,7 @@ class Grids:
         for name, needed in (("interactions", "table"), ("ngrams", "documents")):
             grid = getattr(self, name)
             if kind != needed and any(value > 1 for value in grid_values(grid, (1,))):
-                raise ParameterError(f"{name}={grid!r} is for {needed}; X holds {KINDS[kind]}")
+                raise ParameterError(f"{name}={grid!r} is for {needed}; X holds {KIND_NAMES[kind]}")
 
     def ngram_orders(self) -> list[int]:
         """Return the n of the n-grams to try."""
@@ -86,7 +86,7 @@ class Grids:
         orders = [int(order) for order in grid_values(self.interactions, _ORDERS)]
         if not isinstance(self.interactions, str):
             for order in orders:
-                Interactions(order).refuse_large(items, max_tuples)
+                Interactions(order).check_size(items, max_tuples)
             return orders
         return [n for n in orders if _is_affordable(n, items, n_classes, max_tuples)]
 
@@ -96,7 +96,7 @@ class Grids:
         penalties = [value for value in values if value is None or np.isinf(value)]
         return [Candidate(*c) for c in product(orders, self._hypers(_PLAIN), penalties)]
 
-    def with_phases(self, orders: Iterable[int], documents: bool) -> list[Candidate]:
+    def fit_phases(self, orders: Iterable[int], documents: bool) -> list[Candidate]:
         """Return the candidates with phases; for "auto", those with the first penalty."""
         if self.automatic_phases:
             hypers, penalties = self._automatic_hypers(documents), _penalties(documents)[:1]

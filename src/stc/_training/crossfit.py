@@ -99,7 +99,7 @@ class CrossFit:
         fold: NDArray[Any],
     ) -> CrossFit:
         """Build it from items that a model has learnt, for one set of dimensions of the model."""
-        located = model.located(observed, subset)
+        located = model.columns_for(observed, subset)
         lookups = [model.index(subset).locate(c).astype(np.int32) for c in located.columns]
         x, features, offsets = shares(located, lookups, 0, located.n_items)
         places = np.searchsorted(model.classes, np.asarray(target.values))

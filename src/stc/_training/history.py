@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 # The states that the search of a policy visited.
-STATES = pl.Schema(
+POLICY_STATES = pl.Schema(
     {
         "state": pl.List(pl.String()),
         "value": pl.Float64(),
@@ -15,7 +15,7 @@ STATES = pl.Schema(
 )
 
 # The steps of the descents that learnt the phases.
-HISTORY = pl.Schema(
+PHASE_HISTORY = pl.Schema(
     {
         "penalty": pl.Float64(),
         "fold": pl.Int64(),

@@ -67,7 +67,7 @@ class ThresholdCounts:
     ) -> ThresholdCounts:
         """Count items with these probabilities; codes of the target are positions in classes."""
         # The bin of a label is the highest threshold that it reaches; 0: none.
-        bins = np.searchsorted(_THRESHOLDS, ratios(probabilities), side="right")
+        bins = np.searchsorted(_THRESHOLDS, probability_ratios(probabilities), side="right")
         shape = (len(classes), len(_THRESHOLDS) + 1)
         bins += np.arange(shape[0]) * shape[1]
         items, codes, _ = target.entries()
@@ -135,23 +135,23 @@ def _smooth(table: Floats) -> Floats:
     return np.asarray(gaussian_filter1d(table, _SMOOTHING, axis=1, mode="nearest"))
 
 
-def ratios(probabilities: Floats) -> Floats:
+def probability_ratios(probabilities: Floats) -> Floats:
     """Return the ratio of each probability to the highest of the item."""
     return np.asarray(probabilities / probabilities.max(axis=1, keepdims=True))
 
 
-def each_alone(probabilities: Floats, thresholds: Floats | float) -> Floats:
+def label_probabilities(probabilities: Floats, thresholds: Floats | float) -> Floats:
     """Return the probability of each label by itself, as scikit-learn expects for indicators.
 
     It increases with the probability of the label and is above 0.5 where the label is predicted.
     """
-    ratio = ratios(probabilities)
+    ratio = probability_ratios(probabilities)
     P = ratio / (ratio + thresholds)
     P = np.where(ratio >= thresholds, np.maximum(P, np.nextafter(0.5, 1.0)), np.minimum(P, 0.5))
     return np.asarray(np.maximum(P, np.finfo(np.float64).tiny))
 
 
-def cross_fitted(
+def held_out_counts(
     model: Model,
     observed: Observations,
     target: Column,
@@ -171,7 +171,7 @@ def cross_fitted(
         test = fold == number
         items, labels, weight = observed.select(test), target.select(test), sample_weight[test]
         try:
-            others = model.without(items, labels, weight)
+            others = model.subtract_items(items, labels, weight)
         except NeverLearntError:
             continue  # rounding has lost light items beside much heavier ones
         if not others.class_mass.any():
@@ -180,6 +180,3 @@ def cross_fitted(
         labels = replace(labels, codes=places[labels.codes])
         counts += ThresholdCounts.of(model.classes, proba, labels, weight)
     return counts
-
-
-Evidence = ThresholdCounts

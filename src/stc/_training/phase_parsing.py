@@ -9,7 +9,7 @@ import numpy as np
 
 from stc._core.corpus import Phases
 from stc._core.formulas import Floats
-from stc._core.model import Model, shown
+from stc._core.model import Model, label_repr
 from stc._core.tensor import Subset
 from stc._core.vocabulary import Attribute, Value
 from stc._input.theta import numbers
@@ -17,7 +17,7 @@ from stc._input.values import canonical
 from stc.exceptions import ParameterError, ParameterTypeError
 
 
-def given_phases(model: Model, given: Any) -> dict[Subset, Phases]:
+def read_phases(model: Model, given: Any) -> dict[Subset, Phases]:
     """Return the phases given as {class: {attribute: {value: radians}}} or as an array.
 
     An array has a row for each feature and a column for each class.
@@ -44,7 +44,7 @@ def _read_mapping(model: Model, given: Mapping[Any, Any]) -> Floats:
     columns = {label: column for column, label in enumerate(_labels(model))}
     for label, by_attribute in given.items():
         if label not in columns:
-            known = ", ".join(map(shown, list(columns)[:5]))
+            known = ", ".join(map(label_repr, list(columns)[:5]))
             raise ParameterError(
                 f"phases has the class {label!r}, which was never learnt; learnt were {known}"
             )
@@ -56,7 +56,7 @@ def _labels(model: Model) -> list[Any]:
     """Return the classes as a user writes them."""
     if model.form.kind == "joint":
         return list(model.classes)
-    classes = model.form.shown_classes(model.classes)
+    classes = model.form.public_classes(model.classes)
     return [label.item() if isinstance(label, np.generic) else label for label in classes]
 
 

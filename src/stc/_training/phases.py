@@ -17,12 +17,12 @@ from sklearn.utils import check_random_state
 from stc._core.cascade import Hyper
 from stc._core.corpus import Phases
 from stc._core.formulas import Floats
-from stc._core.model import Model, shown
+from stc._core.model import Model, label_repr
 from stc._core.observations import Column, Observations
 from stc._training.crossfit import CrossFit
 from stc._training.descent import Descent, Point, best_sharpness, random_start, scaled_penalty
 from stc._training.folds import stratified_folds
-from stc._training.history import HISTORY
+from stc._training.history import PHASE_HISTORY
 from stc._training.objective import Metrics, Objective
 from stc._utils.progress import Progress
 from stc._utils.validation import Interval
@@ -111,7 +111,7 @@ class Choice(NamedTuple):
     baseline: Metrics
 
 
-def with_phases(
+def fit_phases(
     learner: PhaseLearner,
     model: Model,
     observed: Observations,
@@ -124,11 +124,11 @@ def with_phases(
     labels = np.asarray(target.values)[target.entries()[1]]
     unknown = np.flatnonzero(~np.isin(labels, model.classes))
     if len(unknown):
-        raise DataError(f"y has the class {shown(labels[unknown[0]])}, which was never learnt")
+        raise DataError(f"y has the class {label_repr(labels[unknown[0]])}, which was never learnt")
     classes = np.argmax(target.matrix().toarray(), axis=1)
     n_folds = min(learner.folds, observed.n_items)
     fold = stratified_folds(classes, n_folds, check_random_state(learner.random_state))
-    corpora, histories = dict(model.corpora), [pl.DataFrame(schema=HISTORY)]
+    corpora, histories = dict(model.corpora), [pl.DataFrame(schema=PHASE_HISTORY)]
     for subset in filter(None, model.policy):
         cross = CrossFit.from_model(model, subset, observed, target, sample_weight, fold)
         phases, history = _PhaseSearch(learner, cross, hyper).run()
@@ -165,7 +165,7 @@ class _PhaseSearch:
             choice = self._validated(progress) if self.learner.validation else self._first()
             phases = self._final(choice, progress)
         _log(choice, phases)
-        return phases, pl.DataFrame(self.history, schema=HISTORY, orient="row")
+        return phases, pl.DataFrame(self.history, schema=PHASE_HISTORY, orient="row")
 
     def _first(self) -> Choice:
         """Return the first penalty with all iterations, without validation."""

@@ -20,14 +20,14 @@ from stc._core.cascade import Hyper, Policy, read_policy
 from stc._core.corpus import Corpus, count
 from stc._core.formulas import Floats
 from stc._core.observations import Column, Observations
-from stc._core.product import crossed
+from stc._core.product import cartesian_product
 from stc._core.scoring import Scorer
 from stc._core.tensor import Dimensions, Subset
 from stc._core.vocabulary import Vocabulary
 from stc._training.folds import stratified_sample
-from stc._training.history import STATES
+from stc._training.history import POLICY_STATES
 from stc._utils.progress import Progress
-from stc._utils.threads import threaded
+from stc._utils.threads import thread_map
 from stc._utils.validation import Interval, StrOptions
 from stc.exceptions import DataError
 
@@ -200,7 +200,7 @@ class _GreedySearch:
         for subset in self.start[-2::-1]:
             state = self._extended(state, subset, subset)
             if state.value is None:
-                self.dimensions.refuse_large(self.validation.observed, subset, self.max_tuples)
+                self.dimensions.check_size(self.validation.observed, subset, self.max_tuples)
         self.visited.append(state)
         return state
 
@@ -239,7 +239,7 @@ class _GreedySearch:
         if len(subset) > 1 and self.dimensions.sizes(observed, subset).sum() > self.max_tuples:
             return State(path, policy, (), None)
         columns = self.dimensions.columns(observed, subset)
-        column = columns[0] if len(columns) == 1 else crossed(columns)
+        column = columns[0] if len(columns) == 1 else cartesian_product(columns)
         predictions = self.validation.predictions(column, state.predictions)
         return State(path, policy, predictions, self.validation.value(predictions))
 
@@ -247,7 +247,7 @@ class _GreedySearch:
         """Return the value of every state visited, in the order of the visits."""
         sizes = self.agent.iterations, self.validation.n_items
         rows = [(self.dimensions.named(s.path), s.value, *sizes) for s in self.visited]
-        return pl.DataFrame(rows, schema=STATES, orient="row")
+        return pl.DataFrame(rows, schema=POLICY_STATES, orient="row")
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,9 @@ class _Validation:
         column = replace(column, attribute=None, values=None)
         tasks = list(zip(self._splits, fallback, strict=True))
         many = self.observed.n_items >= _MANY_ITEMS
-        return tuple(threaded(lambda task: self._predicted(column, *task), tasks, worthwhile=many))
+        return tuple(
+            thread_map(lambda task: self._predicted(column, *task), tasks, worthwhile=many)
+        )
 
     def _predicted(self, column: Column, split: _Holdout, fallback: Floats) -> Floats:
         learnt = Observations("table", len(split.sample_weight), (column.select(split.train),))

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from stc._core.formulas import Floats
-from stc._core.matrix import Layout
+from stc._core.matrix import FeatureMatrix
 from stc._core.observations import Column, Observations
 from stc._training.crossfit import CrossFit
 from stc._training.folds import Split, stratified_folds
@@ -43,7 +43,7 @@ class Problem:
         How missing values are treated.
     """
 
-    layouts: Mapping[int, Layout]
+    layouts: Mapping[int, FeatureMatrix]
     classes: NDArray[Any]
     truth: Floats
     sample_weight: Floats
@@ -72,7 +72,7 @@ class Problem:
         support = min_support
         if min_support == "auto":
             support = _SUPPORT + (len(truth) >= _MANY_ITEMS)
-        layouts = {n: Layout.of(items) for n, items in observed.items()}
+        layouts = {n: FeatureMatrix.of(items) for n, items in observed.items()}
         documents = next(iter(observed.values())).kind == "documents"
         most = dict.fromkeys(layouts, max_features)
         if max_features == "auto":

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
 from stc._core.formulas import Floats
-from stc._core.target import Form
+from stc._core.target import TargetForm
 from stc._training.problem import Problem
 from stc.exceptions import ParameterError
 
@@ -30,7 +30,7 @@ def accuracy_minus_loss(P: Floats, truth: Floats, weight: Floats) -> float:
     return float(np.average(correct - LOSS_SHARE * loss, weights=weight))
 
 
-def make_scorer(scoring: Any, problem: Problem, form: Form) -> ScoreFunction:
+def make_scorer(scoring: Any, problem: Problem, form: TargetForm) -> ScoreFunction:
     """Return the function that scores probabilities of items."""
     truth, weight = problem.truth, problem.sample_weight
     if scoring is None:
@@ -43,7 +43,7 @@ def make_scorer(scoring: Any, problem: Problem, form: Form) -> ScoreFunction:
             f"scoring={scoring!r} is not available with several targets",
             hint="use None or 'accuracy', which is that of all targets together",
         )
-    labels = form.shown_classes(problem.classes)
+    labels = form.public_classes(problem.classes)
     scorer = check_scoring(_FixedPredictions(labels, np.zeros((1, 1))), scoring)
     y = labels[best]
 

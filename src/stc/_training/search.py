@@ -104,7 +104,7 @@ class Search:
 
     def try_with_phases(self, grids: Grids, splits: Sequence[Split]) -> None:
         """Learn phases, for "auto" in two rounds."""
-        candidates = grids.with_phases(self.problem.layouts, self.problem.documents)
+        candidates = grids.fit_phases(self.problem.layouts, self.problem.documents)
         if grids.automatic_phases:
             candidates = self._finalists(candidates, small_splits(splits, self.seed))
         if candidates:

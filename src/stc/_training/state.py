@@ -8,7 +8,7 @@ import polars as pl
 
 from stc._core.model import Model
 from stc._input.reader import NO_ROLES, Roles
-from stc._training.label_thresholds import Evidence
+from stc._training.label_thresholds import ThresholdCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,13 +19,13 @@ class FittedState:
     ----------
     model
         The counts, with classes, features and phases.
-    values
+    policy_values
         Mean reward of each state of the policy search; None if no policy was learnt.
-    evidence
+    threshold_counts
         How candidate label thresholds did on held-out items.
     warned
         Whether a HardlyCategoricalWarning was issued.
-    history
+    phase_history
         Each step of learning the phases; None if none were learnt.
     roles
         Which columns of the data are the targets, the weight or the text.
@@ -34,10 +34,10 @@ class FittedState:
     """
 
     model: Model
-    values: pl.DataFrame | None = None
-    evidence: Evidence = field(default_factory=Evidence.none)
+    policy_values: pl.DataFrame | None = None
+    threshold_counts: ThresholdCounts = field(default_factory=ThresholdCounts.none)
     warned: bool = False
-    history: pl.DataFrame | None = None
+    phase_history: pl.DataFrame | None = None
     roles: Roles = NO_ROLES
     batches: frozenset[str] = frozenset()
 
@@ -46,5 +46,5 @@ class FittedState:
         return replace(
             self,
             model=self.model.merged(other.model),
-            evidence=self.evidence + other.evidence,
+            threshold_counts=self.threshold_counts + other.threshold_counts,
         )

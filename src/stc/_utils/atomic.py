@@ -20,7 +20,7 @@ _LONGEST = 100
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file, which replaces the file at the end.
 
     In the case of an error the file stays as it was, and the temporary file is deleted. A symbolic

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from stc._utils.atomic import beside
+from stc._utils.atomic import atomic_write
 from stc.exceptions import ParameterError
 
 if TYPE_CHECKING:  # the command lists formats without importing polars
@@ -165,12 +165,12 @@ def write_frames(frames: Iterable[pl.DataFrame], schema: pl.Schema, to: Any) -> 
     path = Path(to)
     written = format_of(path, compressed=False)
     written.check_schema(schema, str(path))
-    with beside(path) as part:
-        written.write(streamed(frames, schema), part)
+    with atomic_write(path) as part:
+        written.write(lazy_frame_of(frames, schema), part)
     return path
 
 
-def streamed(frames: Iterable[pl.DataFrame], schema: pl.Schema) -> pl.LazyFrame:
+def lazy_frame_of(frames: Iterable[pl.DataFrame], schema: pl.Schema) -> pl.LazyFrame:
     """Return a lazy frame that reads an iterable of frames; it can be collected once."""
     from polars.io.plugins import register_io_source
 

@@ -19,7 +19,7 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def threaded(
+def thread_map(
     function: Callable[[Task], Result], tasks: Iterable[Task], *, worthwhile: bool = True
 ) -> list[Result]:
     """Return the results of `function` for `tasks`, in their order.
@@ -35,7 +35,7 @@ def threaded(
         return list(pool.map(function, tasks))
 
 
-def ahead(items: Iterable[Result]) -> Iterator[Result]:
+def prefetch(items: Iterable[Result]) -> Iterator[Result]:
     """Yield the same items; a thread makes the next item while the caller uses the current one."""
     iterator = iter(items)
     end = object()

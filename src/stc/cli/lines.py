@@ -10,23 +10,19 @@ import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from stc._core.scales import NOT_CONTINUOUS
 from stc._utils.file_formats import open_bytes
+from stc._utils.validation import InvalidParameterError
 from stc.cli.data import Data, missing_column_message
 from stc.cli.errors import DATA, USAGE, CommandError, one_line
-from stc.exceptions import (
-    EmptySourceError,
-    MissingColumnError,
-    MissingLabelError,
-    StcError,
-)
+from stc.exceptions import EmptySourceError, MissingColumnError, MissingLabelError, StcError
+from stc.sources.columns import NAME_THE_TARGET, NAME_THE_TEXT
 
 # Hints for Python, and those for the shell in their place.
 _SHELL_HINTS = {
-    "name it, fit(source, 'class')": "name it, --target COLUMN",
-    "name the column that holds them, stc.source(..., text=...)": (
-        "name the column that holds them, --text COLUMN"
-    ),
-    "take the column out of continuous": "correct it, or learn without --continuous",
+    NAME_THE_TARGET: "name it, --target COLUMN",
+    NAME_THE_TEXT: "name the column that holds them, --text COLUMN",
+    NOT_CONTINUOUS: "correct it, or learn without --continuous",
 }
 # Longest cell of a CSV: a document may be longer than the csv module expects.
 _MAX_CELL = 2**31 - 1
@@ -35,8 +31,6 @@ _MAX_CELL = 2**31 - 1
 @contextmanager
 def located_errors(data: Data, targets: Sequence[str] = ()) -> Iterator[None]:
     """Turn errors about the data into one line with file, line and column."""
-    from stc._utils.validation import InvalidParameterError
-
     try:
         yield
     except InvalidParameterError as error:

@@ -23,7 +23,7 @@ from stc.cli.errors import DATA, FILE, MODEL, USAGE, CommandError, one_line, wri
 from stc.cli.lines import located_errors
 from stc.cli.output import Output
 from stc.fitted import FittedModel
-from stc.io import exclusively
+from stc.io import locked
 from stc.sources.columns import item_columns, items_in
 
 
@@ -135,7 +135,7 @@ def selected(data: Data, roles: ColumnRoles) -> tuple[Any, list[str], str | None
 
 
 @dataclass(frozen=True)
-class Change:
+class ModelChange:
     """A model file before and after a change.
 
     Attributes
@@ -165,11 +165,11 @@ def change(
     argument: DataArgument,
     roles: ColumnRoles,
     work: Callable[[stc.SparseTensorClassifier, Any, Any, str | None], Any],
-) -> Change:
-    """Change a model in its file by some data, one process at a time."""
+) -> ModelChange:
+    """ModelChange a model in its file by some data, one process at a time."""
     check_output(path, argument.path)
     os.stat(path)  # an absent model is reported before waiting for data
-    with opened(argument) as data, output.progress(), exclusively(path):
+    with opened(argument) as data, output.progress(), locked(path):
         model = load(path)
         before = model.fitted_
         source, targets, weight, _ = selected(data, roles)
@@ -182,7 +182,7 @@ def change(
                 f"{path}: nothing would be left of the model; delete it instead", DATA
             )
         items = float(before.model.class_mass.sum())
-        return Change(items, before.state.batches, save(model, path))
+        return ModelChange(items, before.state.batches, save(model, path))
 
 
 def described(facts: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stc.explain.names import text_of
+from stc.explain.names import label_text
 
 # Classes of a confusion matrix; beyond, only the largest confusions are shown, so many of them.
 _MATRIX, _CONFUSIONS = 12, 12
@@ -51,7 +51,7 @@ def terminal() -> Console:
 
 def cut(label: Any, most: int = _LONG) -> str:
     """Return a label in one line, cut to a length."""
-    words = "".join(sign if sign.isprintable() else " " for sign in text_of(label))
+    words = "".join(sign if sign.isprintable() else " " for sign in label_text(label))
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
@@ -228,7 +228,7 @@ def _shortened(found: Mapping[str, Any]) -> str:
     """Return the sentence with long names cut."""
     sentence = str(found["sentence"])
     names = [found["class"], *(row["feature"] for row in found["contributions"])]
-    for name in sorted((text_of(name) for name in names), key=len, reverse=True):
+    for name in sorted((label_text(name) for name in names), key=len, reverse=True):
         if len(name) > _LONGER:
             sentence = sentence.replace(name, cut(name, _LONGER))
     return sentence

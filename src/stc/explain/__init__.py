@@ -5,7 +5,7 @@ from stc.explain.contrast import Contrast
 from stc.explain.counterfactual import Change, Counterfactual
 from stc.explain.highlight import Highlight
 from stc.explain.local import LocalExplanation
-from stc.explain.names import text_of
+from stc.explain.names import label_text
 from stc.explain.overall import GlobalExplanation
 
 __all__ = [
@@ -16,5 +16,5 @@ __all__ = [
     "GlobalExplanation",
     "Highlight",
     "LocalExplanation",
-    "text_of",
+    "label_text",
 ]

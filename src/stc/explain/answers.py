@@ -15,7 +15,7 @@ from stc._core.cascade import Cascade
 from stc._core.formulas import Floats
 from stc._core.model import Model
 from stc._core.observations import Column, Observations
-from stc._core.scales import scaled
+from stc._core.scales import apply_scales
 from stc._core.scoring import Contributions
 from stc._core.vocabulary import Feature, feature_name, parts_of
 from stc.explain.names import ClassNames
@@ -112,7 +112,7 @@ class Answers:
     @cached_property
     def observed(self) -> Observations:
         """The encoded items, with numbers and ordered categories scaled."""
-        return scaled(self.raw, self.model.scales)
+        return apply_scales(self.raw, self.model.scales)
 
     def score(self) -> None:
         """Compute the scores now, so that items that cannot be scored raise here."""

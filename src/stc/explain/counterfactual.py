@@ -15,7 +15,7 @@ from scipy import optimize
 from stc._core.formulas import Floats
 from stc.exceptions import ParameterError
 from stc.explain.answers import Answers
-from stc.explain.names import text_of, with_probability
+from stc.explain.names import label_text, with_probability
 from stc.explain.perturbation import REMOVE, Edit, Perturbations
 from stc.explain.table import TableMixin
 
@@ -118,7 +118,7 @@ def find_counterfactual(answers: Answers, item: int, target: int | None) -> Coun
     label = answers.names.labels[predicted]
     if target == predicted:
         raise ParameterError(
-            f"label={text_of(label)!r} is the predicted class already",
+            f"label={label_text(label)!r} is the predicted class already",
             item=item,
             hint="ask for another class",
         )
@@ -149,7 +149,7 @@ def _table(answers: Answers, removal: Change | None, replacement: Change | None)
     rows = []
     for way, change in (("without", removal), ("with", replacement)):
         if change is not None:
-            label = text_of(change.label) if isinstance(change.label, tuple) else change.label
+            label = label_text(change.label) if isinstance(change.label, tuple) else change.label
             for attribute, value, instead, name in change.values:
                 row = way, attribute, value, instead, label, change.probability, name
                 rows.append(row)

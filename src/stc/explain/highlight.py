@@ -12,7 +12,7 @@ import polars as pl
 
 from stc._input.documents import TOKEN_PATTERN
 from stc.exceptions import ParameterError
-from stc.explain.names import text_of, with_probability
+from stc.explain.names import label_text, with_probability
 from stc.explain.perturbation import Perturbations
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Highlight:
         True
         """
         strongest = max((abs(part.share) for part in (*self.parts, *self.left_out)), default=0.0)
-        name = html.escape(text_of(self.label))
+        name = html.escape(label_text(self.label))
         words = "".join(self._marked_html(part, strongest) for part in self.parts)
         more = ", ".join(self._marked_html(part, strongest) for part in self.left_out)
         under = f"<p>Not in the text as they stand: {more}</p>" if more else ""
@@ -138,7 +138,9 @@ class Highlight:
     def _meaning(self, part: Part) -> str:
         if part.effect == "unseen":
             return "never seen"
-        return f"{part.share:+.1%}".replace("%", " %") + f" of the score of {text_of(self.label)}"
+        return (
+            f"{part.share:+.1%}".replace("%", " %") + f" of the score of {label_text(self.label)}"
+        )
 
     def _repr_html_(self) -> str:
         return self.html

@@ -10,13 +10,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stc._core.formulas import Floats
-from stc._core.tables import named_features, picked
+from stc._core.tables import gather, named_features
 from stc.exceptions import ParameterError
 from stc.explain.answers import Answers
 from stc.explain.contrast import Contrast
 from stc.explain.counterfactual import Counterfactual, find_counterfactual
 from stc.explain.highlight import Highlight, highlight
-from stc.explain.names import WORTH_NAMING, text_of, with_probability, with_share
+from stc.explain.names import WORTH_NAMING, label_text, with_probability, with_share
 from stc.explain.perturbation import impact
 from stc.explain.table import TableMixin, sorted_rows
 
@@ -92,7 +92,7 @@ class LocalExplanation(TableMixin):
     def labels(self) -> NDArray[Any]:
         """The class explained of each item."""
         form, classes = self.answers.model.form, self.answers.model.classes
-        shown = classes if form.kind == "joint" else form.shown_classes(classes)
+        shown = classes if form.kind == "joint" else form.public_classes(classes)
         return form.predicted(shown, self.explained)
 
     @cached_property
@@ -151,7 +151,7 @@ class LocalExplanation(TableMixin):
                 "contribution": parts.amounts[order],
                 "share": shares[order],
                 "phase": phases[order],
-                "effect": picked(_EFFECTS, pl.String, effects),
+                "effect": gather(_EFFECTS, pl.String, effects),
                 "feature": features["feature"],
             }
         )
@@ -218,7 +218,7 @@ class LocalExplanation(TableMixin):
             second = self._class(place, label)
         if second == first:
             raise ParameterError(
-                f"label={text_of(self.labels[place])!r} is the class that is explained",
+                f"label={label_text(self.labels[place])!r} is the class that is explained",
                 item=item,
                 hint="compare it with another class",
             )

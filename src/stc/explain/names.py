@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._core.model import Model, shown
-from stc._core.tables import picked
+from stc._core.model import Model, label_repr
+from stc._core.tables import gather
 from stc.exceptions import ParameterError
 
 # Smaller shares would be written as 0 %.
@@ -32,21 +32,21 @@ class ClassNames:
         form = self.model.form
         if form.kind == "joint":
             return [tuple(row) for row in form.table(self.model.classes).tolist()]
-        return list(np.asarray(form.shown_classes(self.model.classes)).tolist())
+        return list(np.asarray(form.public_classes(self.model.classes)).tolist())
 
     @cached_property
     def column(self) -> pl.Series:
         """The labels as a column of a table; with several targets, as strings."""
         labels = self.labels
         if self.model.form.kind == "joint":
-            labels = list(map(text_of, labels))
+            labels = list(map(label_text, labels))
             if len(set(labels)) < len(labels):  # a label contains a comma
                 labels = list(map(str, self.labels))
         return pl.Series("class", labels, strict=False)
 
     def take(self, classes: NDArray[Any]) -> pl.Series:
         """Return the labels of classes, given by number, as a column of a table."""
-        return picked(self.column.to_list(), self.column.dtype, classes).rename("class")
+        return gather(self.column.to_list(), self.column.dtype, classes).rename("class")
 
     def index(self, label: Any) -> int:
         """Return the number of the class with this label."""
@@ -54,19 +54,21 @@ class ClassNames:
         key = key.item() if isinstance(key, np.generic) else key
         if key in self.labels:
             return self.labels.index(key)
-        known = ", ".join(map(shown, self.labels[:_MAX_LISTED]))
+        known = ", ".join(map(label_repr, self.labels[:_MAX_LISTED]))
         more = ", ..." if len(self.labels) > _MAX_LISTED else ""
-        raise ParameterError(f"there is no class {shown(label)}; the classes are {known}{more}")
+        raise ParameterError(
+            f"there is no class {label_repr(label)}; the classes are {known}{more}"
+        )
 
 
-def text_of(label: Any) -> str:
+def label_text(label: Any) -> str:
     """Return a label as text; with several targets, their labels separated by commas."""
     return ", ".join(map(str, label)) if isinstance(label, tuple | np.ndarray) else str(label)
 
 
 def with_probability(label: Any, probability: float) -> str:
     """Return a label and its probability as text: `mammal, 0.63`."""
-    return f"{text_of(label)}, {probability:.2f}"
+    return f"{label_text(label)}, {probability:.2f}"
 
 
 def with_share(feature: str, share: float) -> str:

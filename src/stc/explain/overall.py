@@ -12,7 +12,7 @@ from stc._core import formulas
 from stc._core.cascade import Cascade
 from stc._core.tables import described
 from stc._core.tensor import Subset
-from stc.explain.names import WORTH_NAMING, ClassNames, text_of, with_share
+from stc.explain.names import WORTH_NAMING, ClassNames, label_text, with_share
 from stc.explain.table import TableMixin, differences, sorted_rows
 
 # Maximal number of classes that the short form shows.
@@ -227,7 +227,7 @@ class GlobalExplanation(TableMixin):
             if row["share"] >= WORTH_NAMING:
                 texts.append(with_share(row["feature"], row["share"]))
         return [
-            f"{text_of(label)}: {', '.join(texts) or 'no feature stands out'}"
+            f"{label_text(label)}: {', '.join(texts) or 'no feature stands out'}"
             for label, texts in strongest.items()
         ]
 

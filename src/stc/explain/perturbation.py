@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stc._core.formulas import Floats
 from stc._core.matrix import normalised
 from stc._core.observations import Column, offsets_of
-from stc._core.scales import Knots, scaled
+from stc._core.scales import Knots, apply_scales
 from stc._core.vocabulary import feature_name
 from stc.explain.answers import Answers, value_of
 
@@ -110,7 +110,7 @@ class Perturbations:
             self._edited(place, column, choices) for place, column in enumerate(raw.columns)
         )
         copies = replace(raw, n_items=len(choices), columns=columns)
-        observed = scaled(copies, cascade.model.scales)
+        observed = apply_scales(copies, cascade.model.scales)
         totals = observed.totals if normalised(observed) else np.ones(len(choices))
         return *cascade.scores(observed), np.array(totals)
 

@@ -2,21 +2,21 @@
 
 from stc.exceptions import ModelFileError
 from stc.io.header import header_of, parameters_of
-from stc.io.lock import exclusively
+from stc.io.lock import locked
 from stc.io.parquet_reader import read_model
 from stc.io.parquet_writer import write_model
-from stc.io.serializer import ENTRIES, Archive, archived, entries_of, restored
+from stc.io.serializer import ENTRIES, Archive, entries_of, from_archive, to_archive
 
 __all__ = [
     "ENTRIES",
     "Archive",
     "ModelFileError",
-    "archived",
     "entries_of",
-    "exclusively",
+    "from_archive",
     "header_of",
+    "locked",
     "parameters_of",
     "read_model",
-    "restored",
+    "to_archive",
     "write_model",
 ]

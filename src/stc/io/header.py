@@ -16,12 +16,12 @@ import polars as pl
 from stc._core.interactions import Interactions
 from stc._core.observations import Missing
 from stc._core.scales import Knots, Ranks, Scale
-from stc._core.schema import KINDS, Schema
-from stc._core.target import FORMS, Form
+from stc._core.schema import KIND_NAMES, Schema
+from stc._core.target import FORM_NAMES, TargetForm
 from stc._core.tensor import Dimensions
 from stc._input.reader import Roles
-from stc._training.history import HISTORY, STATES
-from stc._training.label_thresholds import Evidence
+from stc._training.history import PHASE_HISTORY, POLICY_STATES
+from stc._training.label_thresholds import ThresholdCounts
 from stc._training.state import FittedState
 from stc.exceptions import DataTypeError, ModelFileError, ParameterTypeError
 from stc.io.columns import class_names, feature_order
@@ -78,7 +78,7 @@ def _dimensions_from_json(value: Mapping[str, Any]) -> Dimensions:
     )
 
 
-def _form_to_json(form: Form) -> dict[str, Any]:
+def _form_to_json(form: TargetForm) -> dict[str, Any]:
     return {
         **vars(form),
         "dtypes": [dtype.str for dtype in form.dtypes],
@@ -86,8 +86,8 @@ def _form_to_json(form: Form) -> dict[str, Any]:
     }
 
 
-def _form_from_json(value: Mapping[str, Any]) -> Form:
-    return Form(
+def _form_from_json(value: Mapping[str, Any]) -> TargetForm:
+    return TargetForm(
         value["kind"],
         tuple(value["names"]),
         tuple(map(np.dtype, value["dtypes"])),
@@ -179,7 +179,7 @@ FIELDS: dict[str, Field] = {
     ),
     "schema": Field(
         object_with(
-            kind=one_of(*KINDS),
+            kind=one_of(*KIND_NAMES),
             names=_STRINGS,
             named=BOOLEAN,
             closed=BOOLEAN,
@@ -207,7 +207,7 @@ FIELDS: dict[str, Field] = {
     ),
     "form": Field(
         object_with(
-            kind=one_of(*FORMS),
+            kind=one_of(*FORM_NAMES),
             names=_STRINGS,
             dtypes=_STRINGS,
             width=COUNT,
@@ -254,23 +254,24 @@ FIELDS: dict[str, Field] = {
     "values": Field(
         either(object_of(LIST), NULL),
         "Table of the states visited while the policy was learnt, by column; null if it was not.",
-        lambda state, _: _frame_to_json(state.values),
-        _frame_reader(STATES),
+        lambda state, _: _frame_to_json(state.policy_values),
+        _frame_reader(POLICY_STATES),
     ),
     "history": Field(
         either(object_of(LIST), NULL),
         "Table of the steps taken while phases were learnt, by column; null if they were not.",
-        lambda state, _: _frame_to_json(state.history),
-        _frame_reader(HISTORY),
+        lambda state, _: _frame_to_json(state.phase_history),
+        _frame_reader(PHASE_HISTORY),
     ),
     "evidence": Field(
         list_of(OBJECT),
         "Evidence for the thresholds of labels: arrays of the labels, of the true positives and "
         "of the predicted positives by threshold, and of the positives.",
         lambda state, _: [
-            to_json(getattr(state.evidence, part.name)) for part in fields(state.evidence)
+            to_json(getattr(state.threshold_counts, part.name))
+            for part in fields(state.threshold_counts)
         ],
-        lambda value: Evidence(*map(from_json, value)),
+        lambda value: ThresholdCounts(*map(from_json, value)),
     ),
     "warned": Field(
         BOOLEAN,

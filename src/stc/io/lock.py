@@ -16,7 +16,7 @@ _POLL = 0.01
 
 
 @contextmanager
-def exclusively(path: str | Path) -> Iterator[None]:
+def locked(path: str | Path) -> Iterator[None]:
     """Lock a model file: others that lock it, processes or threads, wait until it is released.
 
     The lock is a hidden file beside the model, `.<name>.lock`, which is removed afterwards. It
@@ -38,11 +38,11 @@ def exclusively(path: str | Path) -> Iterator[None]:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import stc
-    >>> from stc.io import exclusively
+    >>> from stc.io import locked
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "lights.stc.parquet"
     ...     stc.SparseTensorClassifier().fit([["red"]], ["stop"]).save(path)
-    ...     with exclusively(path):  # no update by another process is lost
+    ...     with locked(path):  # no update by another process is lost
     ...         stc.load(path).partial_fit([["green"]], ["go"]).save(path)
     ...     stc.load(path).classes_.tolist()
     ['go', 'stop']

@@ -17,8 +17,8 @@ from stc._core.model import Model
 from stc._core.tensor import Subset
 from stc._core.vocabulary import parts_of
 from stc._training.state import FittedState
-from stc._utils.atomic import beside
-from stc._utils.file_formats import streamed
+from stc._utils.atomic import atomic_write
+from stc._utils.file_formats import lazy_frame_of
 from stc._version import __version__
 from stc.exceptions import DataError
 from stc.io.columns import MAX_BYTES, class_names, file_schema, text_size
@@ -26,7 +26,7 @@ from stc.io.entries import too_wide
 from stc.io.footer import MAX_ROWS
 from stc.io.header import header_of
 
-# Keys of the metadata.
+# TupleKeys of the metadata.
 HEADER, DIGEST, VERSION = "stc", "stc.digest", "stc.version"
 # Rows that are written at a time.
 _ROWS = MAX_ROWS // 2
@@ -75,8 +75,8 @@ def write_model(state: FittedState, parameters: Mapping[str, Any], path: str | P
         ) from None
     metadata = {HEADER: header_text, VERSION: __version__, DIGEST: _BLANK}
     path = Path(path)
-    with beside(path) as part:
-        entries = streamed(_frames(model), _schema(model))
+    with atomic_write(path) as part:
+        entries = lazy_frame_of(_frames(model), _schema(model))
         entries.sink_parquet(part, compression="zstd", row_group_size=_ROWS, metadata=metadata)
         _write_digest(part)
     return path
@@ -103,7 +103,7 @@ def _write_digest(path: Path) -> None:
 
 
 def _schema(model: Model) -> pl.Schema:
-    lists = len(model.dimensions.names) > 1 or model.interactions.made
+    lists = len(model.dimensions.names) > 1 or model.interactions.enabled
     return file_schema(lists, class_names(model))
 
 

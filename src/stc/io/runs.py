@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._core.corpus import LEAST_MASS
+from stc._core.corpus import MIN_MASS
 from stc.exceptions import ModelFileError
 from stc.io.columns import MAX_BYTES, NUMBERS, text_size
 from stc.io.validation import require
@@ -21,7 +21,7 @@ _KEYS = ["set", "attribute", "value"]
 # What the numbers of an entry may be.
 _VALID: dict[str, Callable[[pl.Series], pl.Series]] = {
     "set": lambda values: values >= 0,
-    "mass": lambda values: (values >= LEAST_MASS) & (values <= _MAX_MASS),
+    "mass": lambda values: (values >= MIN_MASS) & (values <= _MAX_MASS),
     "support": lambda values: (values > 0) & (values < 1 << 62),
     "phase": lambda values: values.is_finite(),
 }

@@ -78,7 +78,7 @@ class NumberedEntries(NamedTuple):
 # --- to plain data ------------------------------------------------------------------------------
 
 
-def archived(state: FittedState, parameters: Mapping[str, Any]) -> Archive:
+def to_archive(state: FittedState, parameters: Mapping[str, Any]) -> Archive:
     """Return a fitted state, and the parameters of its estimator, as plain data."""
     return Archive(header_of(state, parameters), entries_of(state.model))
 
@@ -128,7 +128,7 @@ def _feature_texts(model: Model, subset: Subset) -> pl.Series:
 # --- from plain data ----------------------------------------------------------------------------
 
 
-def restored(archive: Archive) -> FittedState:
+def from_archive(archive: Archive) -> FittedState:
     """Return the fitted state of an archive; features are numbered by first appearance."""
     values = values_of(archive.header)
     return state_of(values, _numbered(values, archive.entries))
@@ -138,10 +138,10 @@ def state_of(values: Mapping[str, Any], entries: NumberedEntries) -> FittedState
     """Return the fitted state with the values of a header and these entries."""
     return FittedState(
         model=_model_of(values, entries),
-        values=values["values"],
-        evidence=values["evidence"],
+        policy_values=values["values"],
+        threshold_counts=values["evidence"],
         warned=values["warned"],
-        history=values["history"],
+        phase_history=values["history"],
         roles=values["roles"],
         batches=values.get("batches", frozenset()),
     )

@@ -91,7 +91,7 @@ def check_state(state: FittedState) -> None:
         if subset:
             crowded = corpus.crowded(model.class_mass, model.class_mass)
             require(crowded is None, "a class has more mass in its entries than in its items")
-    evidence = state.evidence
+    evidence = state.threshold_counts
     labels, thresholds = len(evidence.classes), type(evidence).none().right.shape[1]
     shapes = {evidence.right.shape, evidence.chosen.shape}
     fits = shapes == {(labels, thresholds)} and evidence.true.shape == (labels,)
@@ -127,7 +127,7 @@ def _check_scale(scale: Knots | Ranks) -> None:
         require(0 < len(scale.order) == len(set(scale.order)), "a value of an order is repeated")
 
 
-def check_answers(cascade: Cascade) -> None:
+def check_predictions(cascade: Cascade) -> None:
     """Raise an error if a model cannot predict: all of its weights are computed once."""
     for subset in filter(None, cascade.policy):
         cascade.scorer(subset)

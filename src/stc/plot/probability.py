@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from stc.explain import LocalExplanation, text_of
+from stc.explain import LocalExplanation, label_text
 from stc.plot.bars import Bar, Panel, draw_panels
 from stc.plot.display import ItemDisplay, check_positive, class_fields, one_item, reason_of
 from stc.plot.style import FOR, NEITHER
@@ -109,7 +109,7 @@ class ProbabilityDisplay(ItemDisplay):
         ['0.90', '0.10']
         """
         bars = [
-            Bar(text_of(label), probability, f"{probability:.2f}", NEITHER if place else FOR)
+            Bar(label_text(label), probability, f"{probability:.2f}", NEITHER if place else FOR)
             for place, (label, probability) in enumerate(
                 zip(self.labels, self.probabilities, strict=True)
             )

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from stc.explain import text_of
+from stc.explain import label_text
 from stc.plot.style import SIZE, matplotlib
 
 # Maximal number of characters of a name, and of the name of a class.
@@ -37,7 +37,7 @@ def clean(text: str, length: int = _NAME_LENGTH) -> str:
 
 def class_name(label: Any) -> str:
     """Return a label as text, shortened to fit beside others."""
-    return clean(text_of(label), _CLASS_LENGTH)
+    return clean(label_text(label), _CLASS_LENGTH)
 
 
 def class_title(label: Any, probability: float) -> str:

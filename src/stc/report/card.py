@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 import stc
-from stc._core.schema import KINDS
+from stc._core.schema import KIND_NAMES
 from stc.classifier import SparseTensorClassifier
-from stc.explain import Answers, text_of
+from stc.explain import Answers, label_text
 from stc.report.names import Names, clipped
 
 # Maximal number of features per class, and of classes.
@@ -29,7 +29,7 @@ def model_card(model: SparseTensorClassifier, answers: Answers) -> dict[str, Any
     fitted, mass = answers.model, model.class_mass_
     facts = {
         "Training items": _number(float(mass.sum())),
-        "Training data": KINDS[fitted.schema.kind],
+        "Training data": KIND_NAMES[fitted.schema.kind],
         "Attributes": _number(model.n_features_in_),
         "Features": _number(len(model.get_feature_names_out())),
         "Classes": _number(len(mass)),
@@ -81,7 +81,7 @@ def _number(value: float) -> str:
 
 def class_list(model: SparseTensorClassifier, answers: Answers, names: Names) -> dict[str, Any]:
     """Return the classes, most training items first, each with its strongest features."""
-    labels = [text_of(label) for label in answers.names.labels]
+    labels = [label_text(label) for label in answers.names.labels]
     mass = model.class_mass_
     order = np.argsort(-mass, kind="stable")[:_LISTED_CLASSES]
     strongest = _strongest(model, answers)

@@ -71,7 +71,7 @@ class ItemData:
     def _interacting(self) -> bool:
         """Whether a feature may consist of several values."""
         model = self.answers.model
-        return model.interactions.made or len(model.dimensions.names) > 1
+        return model.interactions.enabled or len(model.dimensions.names) > 1
 
     @property
     def _n_slots(self) -> int:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from stc._utils.atomic import beside
+from stc._utils.atomic import atomic_write
 from stc._utils.optional import optional
 from stc.classifier import SparseTensorClassifier
 from stc.exceptions import ParameterError
-from stc.explain import Answers, text_of
+from stc.explain import Answers, label_text
 from stc.report.card import class_list, model_card
 from stc.report.items import ItemData
 from stc.report.metrics import evaluation
@@ -71,7 +71,7 @@ class Report:
         'page.html'
         """
         path = Path(path)
-        with beside(path) as part:
+        with atomic_write(path) as part:
             part.write_text(self.html, encoding="utf-8", newline="")
         return path
 
@@ -146,7 +146,7 @@ def _page_data(
     script = {
         "items": items.listed(),
         "classes": classes,
-        "labels": [clipped(text_of(label)) for label in labels],
+        "labels": [clipped(label_text(label)) for label in labels],
         "kind": answers.model.schema.kind,
         "dimensions": len(answers.model.dimensions.names),
         "names": names.listed(),

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stc._core.target import Form, Target
+from stc._core.target import Target, TargetForm
 from stc._input.columns import split_targets
 from stc._input.targets import encode_target, encode_targets
 from stc.classifier import SparseTensorClassifier
 from stc.evaluation import compare
 from stc.exceptions import ParameterError
-from stc.explain import Answers, text_of
+from stc.explain import Answers, label_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,11 @@ def truth_of(model: SparseTensorClassifier, answers: Answers, X: Any, y: Any) ->
             np.equal(codes[:, None], np.arange(len(comparison.labels)))
             for codes in (true, predicted)
         )
-    labels = [text_of(label) for label in comparison.labels]
+    labels = [label_text(label) for label in comparison.labels]
     return Truth(labels, true, predicted, comparison.multilabel)
 
 
-def _target(model: SparseTensorClassifier, X: Any, y: Any, form: Form) -> Target | None:
+def _target(model: SparseTensorClassifier, X: Any, y: Any, form: TargetForm) -> Target | None:
     if model.targets is None:
         return None if y is None else encode_target(y, form)
     names = [model.targets] if isinstance(model.targets, str) else list(model.targets)

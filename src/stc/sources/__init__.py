@@ -25,17 +25,12 @@ from stc.sources.protocol import (
 )
 
 __all__ = [
-    "BATCH",
     "BATCH_ROWS",
-    "FEW",
     "MAX_EXPLAINED_ROWS",
-    "MOST",
     "SAMPLE_ROWS",
-    "Chosen",
     "FileSource",
     "Learner",
     "Predictor",
-    "Scan",
     "SelectedSource",
     "Source",
     "source",
@@ -207,9 +202,3 @@ def _source_on_cluster(data: Any, on: Any) -> Source:
     raise ParameterTypeError(
         f"on must be a SparkSession or a dask.distributed.Client, got {type(on).__name__}"
     )
-
-
-# Former names, until all packages use the new ones.
-Chosen = SelectedSource
-Scan = FileSource
-BATCH, FEW, MOST = BATCH_ROWS, SAMPLE_ROWS, MAX_EXPLAINED_ROWS

@@ -19,7 +19,7 @@ from stc.exceptions import (
     MissingColumnError,
     ParameterError,
 )
-from stc.sources import Chosen, Scan
+from stc.sources import FileSource, SelectedSource
 from stc.sources.learning_task import LearningTask
 
 # Hints, for those who replace them: the command has options in their place.
@@ -41,7 +41,7 @@ class LearningColumns:
         The columns to read.
     """
 
-    chosen: Chosen
+    chosen: SelectedSource
     reader: BatchReader
     columns: tuple[str, ...]
 
@@ -49,7 +49,7 @@ class LearningColumns:
     def of(
         cls,
         reader: BatchReader,
-        chosen: Chosen,
+        chosen: SelectedSource,
         y: Any,
         sample_weight: Any,
         before: FittedState | None,
@@ -107,7 +107,7 @@ def _names(parameter: str, given: Any, most: int | None = None) -> tuple[str, ..
     return names
 
 
-def item_columns(chosen: Chosen, state: FittedState) -> tuple[str, ...]:
+def item_columns(chosen: SelectedSource, state: FittedState) -> tuple[str, ...]:
     """Return the columns of a source that a fitted model reads."""
     schema, names = state.model.schema, chosen.source.names
     text = chosen.text or state.roles.text
@@ -131,7 +131,7 @@ def items_in(frame: pl.DataFrame, columns: tuple[str, ...], state: FittedState) 
     return frame[columns[0]] if documents else frame.select(columns)
 
 
-def scan_of(X: Any) -> Scan:
+def source_of_frame(X: Any) -> FileSource:
     """Return a frame in memory as a source, so that predictions can be written to a file."""
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -142,4 +142,4 @@ def scan_of(X: Any) -> Scan:
         frame = nw.to_native(frame, pass_through=True)
     if not isinstance(frame, pl.LazyFrame):
         raise DataTypeError(f"to=...: give a frame or a source, got {type(X).__name__}")
-    return Scan(frame)
+    return FileSource(frame)

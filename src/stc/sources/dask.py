@@ -42,7 +42,7 @@ class DaskSource:
         The data. It is never computed as a whole.
     """
 
-    arrays = False
+    ordered = False
 
     def __init__(self, frame: Any) -> None:
         for name in frame.columns:
@@ -75,7 +75,7 @@ class DaskSource:
         filled = [frame for frame in frames if frame.height]
         return pl.concat(filled, how="vertical_relaxed") if filled else frames[0]
 
-    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+    def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
         return schema_of(self.head(columns, 1))
 
@@ -94,7 +94,7 @@ class DaskSource:
         model: Model | None = _tree_sum(models, add).compute()
         return model
 
-    def answer(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
+    def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Return the predictions as a lazy Dask DataFrame, or write Parquet files to a new folder.
 
         A lazy DataFrame needs the workers of the current client, which keep the model.
@@ -212,7 +212,7 @@ class DaskFiles(ParquetFiles):
         model: Model | None = _tree_sum(models, add).result()
         return model
 
-    def answer(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
+    def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Write the predictions to a new folder, one Parquet file for each partition."""
         with new_folder(required_folder(to)) as folder:
             sent = self._client.scatter(task, broadcast=True, hash=False)

@@ -32,7 +32,7 @@ class DuckDBSource:
     """
 
     relation: Any
-    arrays: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class DuckDBSource:
         with _errors():
             return pl.DataFrame(self._selected(columns).limit(rows).to_arrow_table())
 
-    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+    def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
         return schema_of(self.head(columns, SAMPLE_ROWS))
 
@@ -75,7 +75,7 @@ class DuckDBSource:
         with closing(self.frames(task.columns)) as frames:
             return task(frames)
 
-    def answer(self, task: Predictor, to: Any) -> Any:
+    def predict(self, task: Predictor, to: Any) -> Any:
         """Return the predictions as a relation, or write them to a file or a new table."""
         with (
             closing(self.frames(task.columns)) as frames,

@@ -27,7 +27,7 @@ from stc._utils.file_formats import (
     write_frames,
 )
 from stc._utils.progress import Progress
-from stc._utils.threads import ahead
+from stc._utils.threads import prefetch
 from stc.exceptions import DataError, ParameterError, SourceFileError, StcError
 from stc.sources.faults import find_fault, read_error
 from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns
@@ -67,7 +67,7 @@ class FileSource:
     unpacked: tuple[Any, ...] = ()
     format: FileFormat | None = None
     separator: str | None = None
-    arrays: ClassVar[bool] = True
+    ordered: ClassVar[bool] = True
 
     @cached_property
     def schema(self) -> pl.Schema:
@@ -98,7 +98,7 @@ class FileSource:
             raise fault
         return head
 
-    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+    def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
         return pl.Schema({name: self.schema[name] for name in columns})
 
@@ -106,7 +106,7 @@ class FileSource:
         """Yield all rows in batches; the columns in `raw` keep the text of the file."""
         with Progress("reading") as progress, self._errors():
             done = 0
-            for frame in ahead(self._batches(columns)):
+            for frame in prefetch(self._batches(columns)):
                 if frame.height:
                     yield self._parsed(frame, raw)
                 done += frame.height
@@ -117,9 +117,9 @@ class FileSource:
         """Return a model of all rows."""
         return task(self.frames(task.columns))
 
-    def answer(self, task: Predictor, to: Any) -> Any:
+    def predict(self, task: Predictor, to: Any) -> Any:
         """Write the predictions to a file, in the format of its suffix, and return its path."""
-        batches = self.frames(task.columns, task.carried)
+        batches = self.frames(task.columns, task.copied)
         return write_frames(task.over(batches), task.schema, to)
 
     @property

@@ -128,8 +128,3 @@ def _constant(value: float) -> Any:
 
 def _function(name: str, *arguments: Any) -> Any:
     return _duckdb().FunctionExpression(name, *arguments)
-
-
-# Former names, until all packages use the new ones.
-Plan = GroupPlan
-Groups = GroupedCounts

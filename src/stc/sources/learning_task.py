@@ -11,14 +11,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stc._core.corpus import Entries
-from stc._core.counting import Tally, added_up
+from stc._core.counting import RunningCounts, sum_entries
 from stc._core.model import Model
 from stc._core.observations import Column
 from stc._input.containers import encode
 from stc._input.reader import Batch, BatchReader
 from stc._input.targets import encode_targets
 from stc.exceptions import StcError
-from stc.sources.groups import COUNT, MASS, Groups, Plan
+from stc.sources.groups import COUNT, MASS, GroupedCounts, GroupPlan
 
 
 @dataclass(frozen=True)
@@ -46,50 +46,52 @@ class LearningTask:
         """Return the model of these rows alone; None if there are none."""
         model, start = self.blank, 0
         # Adding up in place is faster than a new model for each batch.
-        tally = Tally(model.dimensions, tuple(model.corpora))
+        tally = RunningCounts(model.dimensions, tuple(model.corpora))
         for frame in frames:
             with rows_from(start, frame.height):
                 for batch in self.batches(frame, model, start):
-                    model = replace(model.admitting(batch.observed), form=batch.target.form)
+                    model = replace(
+                        model.with_attributes_of(batch.observed), form=batch.target.form
+                    )
                     counted = model.counted(
                         batch.observed, batch.target.column, batch.sample_weight
                     )
-                    if Tally.can(model.corpora):
+                    if RunningCounts.can(model.corpora):
                         tally.add(counted)
                     else:
-                        model = model.counting(counted)
+                        model = model.with_counts(counted)
             start += frame.height
         counted_all = tally.counted()
         if counted_all is not None:
-            return model.counting(counted_all)
+            return model.with_counts(counted_all)
         return model if len(model.corpora[()].support) else None
 
-    def plan(self, schema: pl.Schema) -> Plan | None:
+    def plan(self, schema: pl.Schema) -> GroupPlan | None:
         """Return what a database has to group by to count these columns; None if it cannot."""
         model, roles = self.blank, self.reader.roles
         targets = tuple(self.reader.target_names or roles.targets)
         items = [name for name in self.columns if name not in (*targets, roles.weight)]
-        plain = model.schema.kind == "table" and not model.interactions.made and not model.scales
+        plain = model.schema.kind == "table" and not model.interactions.enabled and not model.scales
         # NaN is missing to the encoder, but a value to a database.
         cells = [dtype for name, dtype in schema.items() if name != roles.weight]
         scalar = not any(dtype.is_nested() or dtype.is_float() for dtype in cells)
         sets = [subset for subset in model.corpora if subset]
         weighed = roles.weight is None or schema[roles.weight].is_numeric()
         ours = COUNT in schema or MASS in schema
-        if ours or not (plain and scalar and weighed and sets and Tally.can(sets)):
+        if ours or not (plain and scalar and weighed and sets and RunningCounts.can(sets)):
             return None
         groups = model.dimensions.attributes or (tuple(items),)
         dimensions = tuple(groups[subset[0]] for subset in sets)
-        return Plan(dimensions, targets, roles.weight, model.schema.missing == "category")
+        return GroupPlan(dimensions, targets, roles.weight, model.schema.missing == "category")
 
-    def of_groups(self, groups: Groups, first: pl.DataFrame) -> Model | None:
+    def of_groups(self, groups: GroupedCounts, first: pl.DataFrame) -> Model | None:
         """Return the model of groups that a database has counted; `first` shows the types."""
         if not groups.classes.height:
             return None
         batch = self.reader.batch(first, None, None, self.blank)
-        model = replace(self.blank.admitting(batch.observed), form=batch.target.form)
+        model = replace(self.blank.with_attributes_of(batch.observed), form=batch.target.form)
         sets = [subset for subset in model.corpora if subset]
-        tally = Tally(model.dimensions, tuple(model.corpora))
+        tally = RunningCounts(model.dimensions, tuple(model.corpora))
         tally.like(batch.observed, batch.target.column)
         for (number, name), unsorted in groups.columns.items():
             found = unsorted.sort(name)
@@ -98,16 +100,16 @@ class LearningTask:
             observed = encode(found.select(name), missing=model.schema.missing)
             column, target = observed.columns[0], self._target(found)
             # A database may tell apart what is one category, such as 1 and 1.0.
-            entries = added_up([Entries(column.codes, target.codes, *_counts(found))])
+            entries = sum_entries([Entries(column.codes, target.codes, *_counts(found))])
             tally.like(replace(batch.observed, columns=observed.columns), target)
             tally.add_entries(sets[number], column, target, entries)
         target = self._target(groups.classes)
         every = np.zeros(target.n_items, dtype=np.int64)
-        entries = added_up([Entries(every, target.codes, *_counts(groups.classes))])
+        entries = sum_entries([Entries(every, target.codes, *_counts(groups.classes))])
         tally.add_entries((), None, target, entries)
         counted = tally.counted()
         assert counted is not None
-        return model.counting(counted)
+        return model.with_counts(counted)
 
     def _target(self, found: pl.DataFrame) -> Column:
         names = self.reader.target_names or self.reader.roles.targets
@@ -118,7 +120,7 @@ class LearningTask:
         with rows_from(start, frame.height):
             batch = self.reader.batch(frame, None, None, model)
         try:
-            self.blank.refuse_large(batch.observed, self.max_tuples)
+            self.blank.check_size(batch.observed, self.max_tuples)
         except ValueError:
             if frame.height < 2:
                 raise

@@ -17,7 +17,7 @@ import polars as pl
 
 from stc._core.model import Model
 from stc._utils.optional import optional
-from stc._utils.threads import threaded
+from stc._utils.threads import thread_map
 from stc.exceptions import ParameterError, StcError
 from stc.sources.faults import read_error
 from stc.sources.files import matching_files
@@ -86,7 +86,7 @@ def partitions_of(paths: Paths, extra: str) -> list[Partition]:
                 runs.append(Partition(path, offset, rows))
         return runs
 
-    return list(chain.from_iterable(threaded(partitions, parquet_paths(paths))))
+    return list(chain.from_iterable(thread_map(partitions, parquet_paths(paths))))
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
@@ -170,7 +170,7 @@ class ParquetFiles:
         The optional dependencies that the cluster needs.
     """
 
-    arrays = False
+    ordered = False
 
     def __init__(self, paths: Paths, extra: str) -> None:
         self._partitions = partitions_of(paths, extra)
@@ -195,7 +195,7 @@ class ParquetFiles:
         filled = [frame for frame in frames if frame.height]
         return pl.concat(filled, how="vertical_relaxed") if filled else frames[0]
 
-    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+    def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
         return self.head(columns, 0).schema
 

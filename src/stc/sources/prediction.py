@@ -17,7 +17,7 @@ from stc._core.vocabulary import tuple_name
 from stc.exceptions import DataError, EmptySourceError
 from stc.explain import Answers
 from stc.fitted import FittedModel
-from stc.sources import Chosen
+from stc.sources import SelectedSource
 from stc.sources.columns import item_columns, items_in
 from stc.sources.learning_task import rows_from
 
@@ -49,7 +49,7 @@ class PredictionTask:
         Makes the columns of the answer.
     items
         The columns that the model reads.
-    carried
+    copied
         The columns that are copied to the result.
     schema
         The columns of the result.
@@ -60,7 +60,7 @@ class PredictionTask:
     fitted: FittedModel
     answer: Answer
     items: tuple[str, ...]
-    carried: tuple[str, ...]
+    copied: tuple[str, ...]
     schema: pl.Schema
     on_rows: Callable[[int], None] = _ignore
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -70,32 +70,32 @@ class PredictionTask:
         cls,
         fitted: FittedModel,
         answer: Answer,
-        chosen: Chosen,
+        chosen: SelectedSource,
         on_rows: Callable[[int], None] = _ignore,
     ) -> PredictionTask:
         """Return the task for a source; columns that the model does not read are copied."""
         items = item_columns(chosen, fitted.state)
-        carried = tuple(name for name in chosen.source.names if name not in items)
-        first = chosen.source.head((*items, *carried), 1)
+        copied = tuple(name for name in chosen.source.names if name not in items)
+        first = chosen.source.head((*items, *copied), 1)
         if not first.height:
             raise EmptySourceError("there is nothing to predict")
         answers = answer(fitted, items_in(first, items, fitted.state))
-        clash = [name for name in answers.columns if name in carried]
+        clash = [name for name in answers.columns if name in copied]
         if clash:
             raise DataError(f"the data has a column {clash[0]!r}, as the answer would: rename it")
-        kinds = chosen.source.kinds(carried) if carried else pl.Schema()
+        kinds = chosen.source.column_types(copied) if copied else pl.Schema()
         schema = pl.Schema({**kinds, **answers.schema})
-        return cls(fitted, answer, items, carried, schema, on_rows)
+        return cls(fitted, answer, items, copied, schema, on_rows)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read."""
-        return (*self.items, *(name for name in self.carried if name not in self.items))
+        return (*self.items, *(name for name in self.copied if name not in self.items))
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the answers for some rows, one each."""
         answers = self.answer(self.fitted, items_in(frame, self.items, self.fitted.state))
-        both = frame.select(self.carried).hstack(answers) if self.carried else answers
+        both = frame.select(self.copied).hstack(answers) if self.copied else answers
         self.on_rows(frame.height)
         return both.cast(cast(Any, dict(self.schema)))
 
@@ -114,7 +114,7 @@ class PredictionTask:
                 start += frame.height
 
     def __reduce__(self) -> Any:
-        parts = (self.answer, self.items, self.carried, self.schema, self.token)
+        parts = (self.answer, self.items, self.copied, self.schema, self.token)
         return _unpickled, (pickle.dumps(self.fitted, protocol=5), *parts)
 
 
@@ -122,19 +122,19 @@ _cached: OrderedDict[str, FittedModel] = OrderedDict()
 
 
 def _unpickled(
-    blob: bytes, answer: Any, items: Any, carried: Any, schema: Any, token: str
+    blob: bytes, answer: Any, items: Any, copied: Any, schema: Any, token: str
 ) -> PredictionTask:
     """Return the task with the model that this process has unpickled before, if it has."""
     if token not in _cached:
         _cached[token] = pickle.loads(blob)
         while len(_cached) > _CACHED_MODELS:
             _cached.popitem(last=False)
-    return PredictionTask(_cached[token], answer, items, carried, schema, token=token)
+    return PredictionTask(_cached[token], answer, items, copied, schema, token=token)
 
 
-def predict_source(fitted: FittedModel, chosen: Chosen, method: str, to: Any) -> Any:
+def predict_source(fitted: FittedModel, chosen: SelectedSource, method: str, to: Any) -> Any:
     """Answer for a source: as arrays if its rows have an order, else in kind; or to a file."""
-    if to is None and chosen.source.arrays:
+    if to is None and chosen.source.ordered:
         items = item_columns(chosen, fitted.state)
         parts = []
         start = 0
@@ -143,7 +143,7 @@ def predict_source(fitted: FittedModel, chosen: Chosen, method: str, to: Any) ->
                 parts.append(getattr(fitted, method)(items_in(frame, items, fitted.state)))
             start += frame.height
         return _concatenated(parts)
-    return chosen.source.answer(PredictionTask.of(fitted, ANSWERS[method], chosen), to)
+    return chosen.source.predict(PredictionTask.of(fitted, ANSWERS[method], chosen), to)
 
 
 def _concatenated(parts: list[Any]) -> Any:

@@ -53,7 +53,7 @@ class Predictor(Protocol):
         """The columns to read."""
 
     @property
-    def carried(self) -> tuple[str, ...]:
+    def copied(self) -> tuple[str, ...]:
         """The columns that are copied from the input to the output unchanged."""
 
     @property
@@ -71,7 +71,7 @@ class Source(Protocol):
     """Data that is not in memory."""
 
     @property
-    def arrays(self) -> bool:
+    def ordered(self) -> bool:
         """Whether predictions without `to` are returned as arrays: the rows have an order."""
 
     @property
@@ -81,7 +81,7 @@ class Source(Protocol):
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """Return the first rows."""
 
-    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+    def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -90,7 +90,7 @@ class Source(Protocol):
     def learn(self, task: Learner) -> Model | None:
         """Return a model of all rows; None if there are none."""
 
-    def answer(self, task: Predictor, to: Any) -> Any:
+    def predict(self, task: Predictor, to: Any) -> Any:
         """Return the predictions for all rows in the source's type, or write them to `to`."""
 
 

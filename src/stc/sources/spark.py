@@ -125,7 +125,7 @@ class SparkSource:
         The data, of a classic session.
     """
 
-    arrays = False
+    ordered = False
 
     def __init__(self, frame: Any) -> None:
         if is_pyspark_connect_dataframe(frame):
@@ -157,7 +157,7 @@ class SparkSource:
         head.columns = list(columns)
         return head
 
-    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+    def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
         return schema_of(self.head(columns, 1))
 
@@ -174,7 +174,7 @@ class SparkSource:
         with broadcast(self._context, task) as sent, worker_errors():
             return sum_of(rows.mapInArrow(_LearnRows(sent), "model binary").rdd.map(_unpickled))
 
-    def answer(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
+    def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Return the predictions as a lazy Spark DataFrame, or let Spark write Parquet files."""
         rows, (schema, arrow_schema) = self._selected(task.columns), _schemas(task.schema)
         if to is None:
@@ -289,7 +289,7 @@ class SparkFiles(ParquetFiles):
             distributed = self._context.parallelize(shares, len(shares))
             return sum_of(distributed.map(_LearnPartitions(sent)))
 
-    def answer(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
+    def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Write the predictions to a new folder, one Parquet file for each partition."""
         numbered = list(enumerate(self._partitions))
         with (

@@ -54,7 +54,7 @@ class SQLSource:
 
     engine: Any
     selected: Any
-    arrays: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
 
     @classmethod
     def of(cls, database: Any, table: Any) -> SQLSource:
@@ -80,7 +80,7 @@ class SQLSource:
             return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
         return pl.concat(frames, how="vertical_relaxed")
 
-    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+    def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the declared types of columns, or those of a sample where none is declared."""
         declared = {name: _declared_type(self.selected.c[name].type) for name in columns}
         undeclared = [name for name, dtype in declared.items() if dtype is None]
@@ -100,7 +100,7 @@ class SQLSource:
         """Return a model of all rows; PostgreSQL sends rows as Arrow faster than it groups them."""
         return task(self.frames(task.columns))
 
-    def answer(self, task: Predictor, to: Any) -> Any:
+    def predict(self, task: Predictor, to: Any) -> Any:
         """Return the predictions as a polars frame, or write them to a file or a new table."""
         frames = task.over(self.frames(task.columns))
         if to is None:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from stc._core.model import Model
 from stc._core.scales import Knots, Ranks
-from stc._core.schema import KINDS
+from stc._core.schema import KIND_NAMES
 from stc._core.vocabulary import feature_name
 from stc.exceptions import ParameterError
 from stc.sql import expressions as sql
@@ -41,7 +41,7 @@ def read_items(
     if model.schema.kind != "table":
         raise ParameterError(
             f"data={source.sql(query.dialect)!r} needs attributes, and the model learnt from "
-            f"{KINDS[model.schema.kind]}",
+            f"{KIND_NAMES[model.schema.kind]}",
             hint="give a table of features",
         )
     source = exp.alias_(source, "d", table=True)

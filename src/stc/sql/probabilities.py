@@ -6,7 +6,7 @@ import numpy as np
 from sqlglot import exp
 
 from stc._core.formulas import Floats
-from stc._training.label_thresholds import each_alone
+from stc._training.label_thresholds import label_probabilities
 from stc.sql import expressions as sql
 from stc.sql.expressions import Node
 from stc.sql.weights import Classes
@@ -22,7 +22,7 @@ def exponential(logarithm: Node) -> Node:
 
 
 def label_probability(share: Node, threshold: Node, dialect: str) -> Node:
-    """Return the probability of a label, by the formula of `label_thresholds.each_alone`."""
+    """Return the probability of a label; see `label_thresholds.label_probabilities`."""
     whole = exp.Paren(this=exp.Add(this=share.copy(), expression=threshold.copy()))
     probability = sql.ratio(share, whole)
     above_half, tiny = float(np.nextafter(0.5, 1.0)), float(np.finfo(np.float64).tiny)
@@ -38,5 +38,5 @@ def label_probability(share: Node, threshold: Node, dialect: str) -> Node:
 def fallback(classes: Classes) -> Floats:
     """Return the probability of each class for an item without known features."""
     if classes.kind == "indicator" and classes.thresholds is not None:
-        return np.ravel(each_alone(classes.frequencies[None], classes.thresholds))
+        return np.ravel(label_probabilities(classes.frequencies[None], classes.thresholds))
     return classes.frequencies

@@ -18,7 +18,7 @@ from stc.sql.weights import ModelWeights, Step, Term
 _CANCELLED = 1e-14
 
 # From a term, and whether the set has phases, to the columns of its table of weights.
-Layout = Callable[[Term, bool], dict[str, Values]]
+FeatureMatrix = Callable[[Term, bool], dict[str, Values]]
 
 
 def coordinates(term: Term, has_phases: bool) -> dict[str, Floats]:
@@ -55,7 +55,7 @@ def add_scores(
     query: Query,
     weights: ModelWeights,
     known: KnownFeatures,
-    layout: Layout,
+    layout: FeatureMatrix,
     keys: Sequence[str],
     select_scores: Callable[[str, int, Step], Node],
     select_logarithms: Callable[[str, Step], Node],
@@ -98,7 +98,7 @@ def _add_sums(
     weights: ModelWeights,
     place: int,
     known: KnownFeatures,
-    layout: Layout,
+    layout: FeatureMatrix,
     keys: Sequence[str],
 ) -> str:
     """Add the sums over the features of each item, a subquery (item, *keys, *coordinates)."""

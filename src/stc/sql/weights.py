@@ -204,7 +204,7 @@ class Classes:
         """Return the classes of a model."""
         form = model.form
         if form.kind == "indicator":
-            targets = [form.shown_classes(model.classes)]
+            targets = [form.public_classes(model.classes)]
         else:
             targets = form.by_target(model.classes)
         labels = tuple(list(map(_sql_value, labels)) for labels in targets)

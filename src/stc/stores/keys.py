@@ -1,4 +1,4 @@
-"""Keys of texts, and checks that every database can store a text."""
+"""TupleKeys of texts, and checks that every database can store a text."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from stc._core.model import Model
 from stc._training.state import FittedState
 from stc.exceptions import DuplicateBatchError, StoredModelMissingError
 from stc.fitted import FittedModel
-from stc.io import ENTRIES, Archive, archived, entries_of, header_of, parameters_of, restored
+from stc.io import ENTRIES, Archive, entries_of, from_archive, header_of, parameters_of, to_archive
 from stc.stores import Store, Writing, open_store
 
 # What decides how a batch becomes entries; another writer may have created the model meanwhile.
@@ -83,7 +83,7 @@ class StoredModel:
 
     def replace(self, fitted: FittedModel) -> None:
         """Replace the stored model and its batch ledger."""
-        archive = archived(fitted.state, fitted.parameters)
+        archive = to_archive(fitted.state, fitted.parameters)
 
         def work(writing: Writing) -> int:
             writing.forget()
@@ -105,7 +105,7 @@ class StoredModel:
                 if writing.has(batch_id):
                     raise DuplicateBatchError(batch_id)
                 writing.note(batch_id)
-            writing.replace(archived(after.state, after.parameters))
+            writing.replace(to_archive(after.state, after.parameters))
             return writing.next_version, after
 
         with self._lock:
@@ -204,7 +204,7 @@ def _noted(writing: Writing, batch_id: str | None) -> bool:
 def _restored(archive: Archive) -> FittedModel:
     """Restore a model from plain data; the entries in an order that no database decides."""
     entries = archive.entries.sort("set", "feature", "class")
-    state = restored(archive._replace(entries=entries))
+    state = from_archive(archive._replace(entries=entries))
     return FittedModel(state, parameters_of(archive.header))
 
 
@@ -219,14 +219,14 @@ def _blank(header: dict[str, Any] | None) -> FittedModel | None:
         return None
     bare = _bare(header)
     state = bare.state
-    nothing = type(state.evidence).none()
-    blank = replace(state, model=state.model.blanked(), evidence=nothing)
+    nothing = type(state.threshold_counts).none()
+    blank = replace(state, model=state.model.cleared(), threshold_counts=nothing)
     return FittedModel(blank, bare.parameters)
 
 
 def _without_entries(fitted: FittedModel) -> FittedModel:
     state = fitted.state
-    return FittedModel(replace(state, model=state.model.bare()), fitted.parameters)
+    return FittedModel(replace(state, model=state.model.without_entries()), fitted.parameters)
 
 
 def _added(before: FittedModel, delta: FittedModel) -> FittedModel:

@@ -30,13 +30,13 @@ def _write_csv(output: Output, path: str) -> None:
     from importlib import resources
     from pathlib import Path
 
-    from stc._utils.atomic import beside
+    from stc._utils.atomic import atomic_write
     from stc.cli.data import check_output
     from stc.cli.errors import writing
 
     check_output(path)
     data = (resources.files("stc.datasets") / "zoo.csv").read_bytes()
-    with writing(path), beside(Path(path)) as part:
+    with writing(path), atomic_write(Path(path)) as part:
         part.write_bytes(data)
     output.note(f"101 animals, their names, 16 attributes and class_type, their class -> {path}")
 

@@ -91,9 +91,9 @@ def _explain_model(output: Output, path: str, label: str | None, top: int) -> No
 def _class_number(label: str, labels: Sequence[Any], path: str) -> int:
     """Return the number of the class that a user names."""
     from stc.cli.tables import listed
-    from stc.explain.names import text_of
+    from stc.explain.names import label_text
 
-    texts = [text_of(known) for known in labels]
+    texts = [label_text(known) for known in labels]
     for names in (texts, [_csv_text(known) for known in labels]):
         if label in names:
             return names.index(label)
@@ -112,9 +112,9 @@ def _csv_text(label: Any) -> str:
 
 def plain_label(label: Any) -> Any:
     """Return a class as JSON can hold it: a combination of classes as text."""
-    from stc.explain.names import text_of
+    from stc.explain.names import label_text
 
-    return text_of(label) if isinstance(label, tuple) else label
+    return label_text(label) if isinstance(label, tuple) else label
 
 
 def _one_item(

@@ -35,7 +35,7 @@ def _facts(path: str) -> dict[str, Any]:
 
     import polars as pl
 
-    from stc._core.schema import KINDS
+    from stc._core.schema import KIND_NAMES
     from stc.cli.commands.explain import plain_label
     from stc.cli.models import load
 
@@ -49,7 +49,7 @@ def _facts(path: str) -> dict[str, Any]:
         "bytes": os.path.getsize(path),
         "format": json.loads(metadata["stc"])["format"],
         "version": metadata.get("stc.version", "unknown"),
-        "kind": KINDS[model.schema.kind],
+        "kind": KIND_NAMES[model.schema.kind],
         "attributes": list(model.schema.names) if model.schema.named else estimator.n_features_in_,
         "targets": list(model.form.names or fitted.state.roles.targets),
         "several_labels": model.form.multilabel,

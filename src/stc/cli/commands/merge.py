@@ -25,12 +25,12 @@ def merge(
 ) -> None:
     """Add models up: the same as if one had learnt all their items."""
     from stc.cli.models import counted, described, load, save
-    from stc.io import exclusively
+    from stc.io import locked
 
     if len(models) < 2:
         raise typer.BadParameter("give two models or more", context, param_hint="MODEL MODEL...")
     check_output(output)
-    with exclusively(output) if os.path.exists(output) else nullcontext():
+    with locked(output) if os.path.exists(output) else nullcontext():
         merged = load(models[0])
         for path in models[1:]:
             other = load(path)

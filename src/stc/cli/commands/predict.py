@@ -88,10 +88,10 @@ def predict(
         task = PredictionTask.of(fitted, PredictionTable(proba, explain), chosen, count)
         _check_cells(task.schema, f"out.{printed}" if output == DASH else output)
         if output == DASH:
-            _print(task.over(chosen.source.frames(task.columns, task.carried)), printed)
+            _print(task.over(chosen.source.frames(task.columns, task.copied)), printed)
         else:
             with writing(output):
-                chosen.source.answer(task, output)
+                chosen.source.predict(task, output)
     what = f"predicted {counted(rows, 'item')}"
     if output == DASH:
         notes.note(what)

@@ -40,7 +40,7 @@ def sql(
     """Write the model as one SQL query that needs nothing but the database."""
     from pathlib import Path
 
-    from stc._utils.atomic import beside
+    from stc._utils.atomic import atomic_write
     from stc.cli.models import file_size, load
 
     if output != DASH:
@@ -54,6 +54,6 @@ def sql(
         # As bytes: a terminal that lacks a character must not change a name in the query.
         sys.stdout.buffer.write(f"{query}\n".encode())
         return
-    with writing(output), beside(Path(output)) as part:
+    with writing(output), atomic_write(Path(output)) as part:
         part.write_text(f"{query}\n", encoding="utf-8")
     context.obj.note(f"{dialect} -> {output} ({file_size(os.path.getsize(output))})")
