@@ -65,13 +65,13 @@ def test_blocks_hold_a_bounded_number_of_conjunctions(monkeypatch: pytest.Monkey
     X = [list(row) for row in product("uv", repeat=3)] * 4  # with 7 values and conjunctions each
     model = SparseTensorClassifier(interactions=3).fit(X, ["p", "q"] * 16)
     held: list[int] = []
-    applied = Interactions.applied
+    applied = Interactions.apply
 
     def watched(self: Interactions, observed: Observations) -> Observations:
         held.append(observed.n_items)
         return applied(self, observed)
 
-    monkeypatch.setattr(Interactions, "applied", watched)
+    monkeypatch.setattr(Interactions, "apply", watched)
     monkeypatch.setattr("stc._core.cascade._BLOCK_TUPLES", 21)
     for method in (model.predict_proba, model.predict, model.coverage):
         held.clear()

@@ -96,8 +96,8 @@ def test_a_warning_points_at_the_caller() -> None:
 
 def test_an_attribute_that_only_one_has_is_named() -> None:
     with pytest.raises(DataError, match="only the other model has this attribute") as caught:
-        schema_of(["a"]).joined(schema_of(["a", "b"]), "the other model")
+        schema_of(["a"]).merged(schema_of(["a", "b"]), "the other model")
     assert caught.value.column == "b"
     with pytest.raises(DataError, match="only this model has this attribute") as caught:
-        schema_of(["a", "b"]).joined(schema_of(["a"]), "the other model")
+        schema_of(["a", "b"]).merged(schema_of(["a"]), "the other model")
     assert caught.value.column == "b"

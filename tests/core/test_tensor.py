@@ -32,7 +32,7 @@ from support.tensor_cases import (
     WORDS,
     Answers,
     Case,
-    FeatureMatrix,
+    Layout,
     assert_learnt,
     assert_predicts,
     build,
@@ -47,7 +47,7 @@ MANY = settings(PROFILE, max_examples=100)
 
 HAND = [{"a": "u", "b": ["x", "y"]}, {"a": "u", "b": "x"}, {"a": "v"}]
 HAND_Y = ["A", "B", "B"]
-HAND_LAYOUT = FeatureMatrix("each", {"a": ("a",), "b": ("b",)})
+HAND_LAYOUT = Layout("each", {"a": ("a",), "b": ("b",)})
 BY_HAND = [
     # C_uxA = 1/2, C_uyA = 1/2, C_uxB = 1: B_uxA = 1/3, B_uxB = 2/3.
     (CLASSICAL, {"a": "u", "b": "x"}, [1 / 3, 2 / 3], ("a", "b")),
@@ -160,7 +160,7 @@ def test_hyper_parameters_act_at_prediction_time(case: Case, several: list[Hyper
 
 
 # 5 dimensions, several attributes in some, values missing in some items.
-FIVE = FeatureMatrix(
+FIVE = Layout(
     {"p": ["a", "b"], "q": "c", "r": ["d"], "s": ["e", "f"], "t": "g"},
     {"p": ("a", "b"), "q": ("c",), "r": ("d",), "s": ("e", "f"), "t": ("g",)},
 )

@@ -15,7 +15,7 @@ from support.tensor_cases import (
     TABLE,
     TABLE_RECORDS,
     TABLE_Y,
-    FeatureMatrix,
+    Layout,
     assert_probabilities,
     build,
     snapshot,
@@ -50,7 +50,7 @@ def assert_spelt(X: Any, asked: Any, spelt: Any, names: Sequence[str], meant: An
     """Fitted and asked in one container, the model is the oracle's."""
     model = build(dimensions=spelt).fit(X, TABLE_Y)
     assert model.policy_ == [list(names), []]
-    layout = FeatureMatrix(spelt, {name: tuple(group) for name, group in meant.items()})
+    layout = Layout(spelt, {name: tuple(group) for name, group in meant.items()})
     truth = learn_tensor(layout.items(TABLE_RECORDS), soft(TABLE_Y))
     expected = truth.probabilities(layout.items(ASKED_RECORDS), layout.chain(None), Hyper())
     assert_probabilities(model.predict_proba(asked), expected, 1e-12)

@@ -24,7 +24,7 @@ from support.tensor_cases import (
     TABLE_Y,
     Answers,
     Case,
-    FeatureMatrix,
+    Layout,
     assert_learnt,
     assert_predicts,
     build,
@@ -216,7 +216,7 @@ PETS = [
     {"a": "u", "b": ["y"], "kind": "cat", "size": 3},
     {"a": "v", "kind": "dog", "size": 3},
 ]
-PET_LAYOUT = FeatureMatrix("each", {"a": ("a",), "b": ("b",)})
+PET_LAYOUT = Layout("each", {"a": ("a",), "b": ("b",)})
 
 
 def pets(records: Sequence[Record]) -> Case:

@@ -21,7 +21,7 @@ def layers() -> list[set[str]]:
 
 def layout_rows() -> list[tuple[list[str], str]]:
     """Return the packages in each row of the layout table, and what they may import."""
-    section = DESIGN.split("## FeatureMatrix\n")[1].split("\n## ")[0]
+    section = DESIGN.split("## Layout\n")[1].split("\n## ")[0]
     cells = [line.strip("| ").split(" | ") for line in section.splitlines() if line[:3] == "| `"]
     return [(re.findall(r"`(\w+)`", first), last) for first, _, last in cells]
 

@@ -205,7 +205,7 @@ def test_there_is_a_golden_file_of_each_kind() -> None:
 @pytest.mark.parametrize("file", GOLDEN, ids=lambda own: own.name.partition(".")[0])
 def test_every_version_reads_a_golden_file(file: Path) -> None:
     model = load(file)
-    fresh, items = golden_files.with_items(file.name.removesuffix(".stc.parquet").split("-", 2)[2])
+    fresh, items = golden_files.learnt(file.name.removesuffix(".stc.parquet").split("-", 2)[2])
     told = json.loads(file.with_suffix(".json").read_text())
     for found, wanted in zip(golden_files.answers(model, items), told, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=0)

@@ -488,7 +488,7 @@ class SourceConformance:
         X = setting.features(frame)
         answers = place.answer(fitted.predict_proba, source)
         expected = memory.predict_proba(X)
-        if source.source.arrays:
+        if source.source.ordered:
             assert_same(expected, answers)
             assert_same(memory.predict(X), fitted.predict(source))
         else:

@@ -37,7 +37,7 @@ def assert_exact(one: SparseTensorClassifier, other: SparseTensorClassifier, X: 
     assert mine.roles == theirs.roles
     assert mine.model.form == theirs.model.form
     assert mine.model.classes.dtype == theirs.model.classes.dtype
-    for name in ("values", "history"):
+    for name in ("policy_values", "phase_history"):
         a, b = getattr(mine, name), getattr(theirs, name)
         assert (a is None) == (b is None)
         if a is not None:

@@ -30,7 +30,7 @@ NAMES = ("legs", "one", "a", "x & y", "two")
 
 
 @dataclass(frozen=True)
-class FeatureMatrix:
+class Layout:
     """Dimensions as a user spells them, and the attributes of each."""
 
     spelt: Any
@@ -70,7 +70,7 @@ class Case:
     """All that a test of a random tensor needs."""
 
     data: Data
-    layout: FeatureMatrix
+    layout: Layout
     policy: list[list[str]] | None
     answers: Answers
     hyper: Hyper
@@ -154,13 +154,13 @@ def random_weights(dice: Random, smallest: float, size: int) -> list[float] | No
     return dice.choice((None, weights if any(weights) else [1.0, *weights[1:]]))
 
 
-def random_layout(dice: Random, attributes: Sequence[str]) -> FeatureMatrix:
+def random_layout(dice: Random, attributes: Sequence[str]) -> Layout:
     """None, "each", a list of groups or a dict of them, some attributes left out."""
     kind = dice.choice(("none", "each", "each", "list", "list", "dict", "dict"))
     if kind == "none":
-        return FeatureMatrix(None, {"all": tuple(attributes)})
+        return Layout(None, {"all": tuple(attributes)})
     if kind == "each":
-        return FeatureMatrix("each", {a: (a,) for a in attributes})
+        return Layout("each", {a: (a,) for a in attributes})
     chosen = dice.sample(attributes, max(1, len(attributes) - dice.choice((0, 0, 1))))
     places = [dice.randrange(4) for _ in chosen]
     groups = [
@@ -169,7 +169,7 @@ def random_layout(dice: Random, attributes: Sequence[str]) -> FeatureMatrix:
     spelt = [g[0] if len(g) == 1 and dice.random() < 0.5 else g for g in groups]
     names = ["+".join(g) for g in groups] if kind == "list" else NAMES[: len(groups)]
     meant = dict(zip(names, map(tuple, groups), strict=True))
-    return FeatureMatrix(dict(zip(names, spelt, strict=True)) if kind == "dict" else spelt, meant)
+    return Layout(dict(zip(names, spelt, strict=True)) if kind == "dict" else spelt, meant)
 
 
 def random_policy(dice: Random, names: Sequence[str]) -> list[list[str]] | None:

@@ -17,7 +17,7 @@ from support.tensor_cases import (
     CLASSICAL,
     Answers,
     Case,
-    FeatureMatrix,
+    Layout,
     assert_learnt,
     assert_predicts,
     build,
@@ -33,7 +33,7 @@ class Alike:
 
     prototypes: list[Record]
     y: list[dict[str, float]]
-    layout: FeatureMatrix
+    layout: Layout
 
     @property
     def records(self) -> list[Record]:
@@ -63,7 +63,7 @@ def alike(draw: st.DrawFn) -> Alike:
         {label: 1.0, "A": draw(share)} if label != "A" else {"A": 1.0}
         for label in "ABC"[: len(prototypes)]
     ]
-    return Alike(prototypes, labels, FeatureMatrix("each", {name: (name,) for name in names}))
+    return Alike(prototypes, labels, Layout("each", {name: (name,) for name in names}))
 
 
 LOSSES = [{}, {"order": 2.0}, {"order": 3.5}, {"loss": "log"}, {"loss": "log", "floor": 0.01}]
@@ -117,7 +117,7 @@ def noisy(items: int, seed: int, noise: int = 2) -> tuple[list[Record], list[str
 def test_a_learnt_policy_predicts_as_one_given_by_hand(seed: int) -> None:
     X, y = noisy(30, seed)
     model = build(CLASSICAL, dimensions="each", policy=PolicyAgent(random_state=seed)).fit(X, y)
-    layout = FeatureMatrix("each", {name: (name,) for name in X[0]})
+    layout = Layout("each", {name: (name,) for name in X[0]})
     case = Case(Data(X, y, None, {}), layout, model.policy_, Answers(y, soft(y)), CLASSICAL)
     assert_learnt(model, case)
     asked = [*noisy(9, seed + 10)[0], {"a": "1", "b": "new"}, {"n0": "1"}, {}]
