@@ -6,17 +6,18 @@ from typing import Annotated
 
 import typer
 
-from stc.cli.options import DebugOption, Name, QuietOption
+from stc.cli import options as opt
 from stc.cli.output import Output
 
 
 def demo(
     context: typer.Context,
     csv: Annotated[
-        Name, typer.Option("--csv", metavar="OUT", help="Write the Zoo data to this file instead.")
+        opt.Name,
+        typer.Option("--csv", metavar="OUT", help="Write the Zoo data to a file instead."),
     ] = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
+    quiet: opt.QuietOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Fit, evaluate and explain on the Zoo data, in a second."""
     if csv is None:

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import typer
 
+from stc.cli import options as opt
 from stc.cli.data import DataArgument, named_column, opened
-from stc.cli.options import (
-    DataPath,
-    DebugOption,
-    FormatOption,
-    JsonOption,
-    ModelPath,
-    QuietOption,
-    SeparatorOption,
-    TargetOption,
-    TextOption,
-    WeightOption,
-)
 
 
 def evaluate(
     context: typer.Context,
-    model: ModelPath,
-    data: DataPath,
-    target: TargetOption = None,
-    text: TextOption = None,
-    weight: WeightOption = None,
-    kind: FormatOption = None,
-    separator: SeparatorOption = None,
-    quiet: QuietOption = False,
-    json: JsonOption = False,
-    debug: DebugOption = False,
+    model: opt.ModelPath,
+    data: opt.DataPath,
+    target: opt.TargetOption = None,
+    text: opt.TextOption = None,
+    weight: opt.WeightOption = None,
+    kind: opt.FormatOption = None,
+    separator: opt.SeparatorOption = None,
+    quiet: opt.QuietOption = False,
+    json: opt.JsonOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Compare predictions with the truth: accuracy, figures of each class, confusion matrix."""
     from stc.cli import tables

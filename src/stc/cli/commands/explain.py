@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stc.cli import options as opt
 from stc.cli.data import DataArgument, check_output, opened
 from stc.cli.errors import DATA, CommandError, writing
-from stc.cli.options import (
-    DebugOption,
-    FormatOption,
-    JsonOption,
-    ModelPath,
-    Name,
-    QuietOption,
-    SeparatorOption,
-    TextOption,
-)
 from stc.cli.output import Output
 
 if TYPE_CHECKING:
@@ -30,26 +21,26 @@ _COLUMNS = ("feature", "attribute", "value", "contribution", "share", "phase", "
 
 def explain(
     context: typer.Context,
-    model: ModelPath,
+    model: opt.ModelPath,
     data: Annotated[
-        Name, typer.Argument(metavar="[DATA]", help="Items; default: explain the model.")
+        opt.Name, typer.Argument(metavar="[DATA]", help="Items; default: explain the model.")
     ] = None,
     item: Annotated[
         int, typer.Option("--item", min=0, metavar="K", help="Item to explain; the first is 0.")
     ] = 0,
     label: Annotated[
-        Name, typer.Option("--class", metavar="C", help="Class to explain; default: predicted.")
+        opt.Name, typer.Option("--class", metavar="C", help="Class to explain; default: predicted.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Most features.")] = 10,
     html: Annotated[
-        Name, typer.Option("--html", metavar="OUT", help="Write the item's page to this file.")
+        opt.Name, typer.Option("--html", metavar="OUT", help="Write the item's page to this file.")
     ] = None,
-    text: TextOption = None,
-    kind: FormatOption = None,
-    separator: SeparatorOption = None,
-    quiet: QuietOption = False,
-    json: JsonOption = False,
-    debug: DebugOption = False,
+    text: opt.TextOption = None,
+    kind: opt.FormatOption = None,
+    separator: opt.SeparatorOption = None,
+    quiet: opt.QuietOption = False,
+    json: opt.JsonOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Explain why an item of DATA gets its class; without DATA, explain each class."""
     if data is None:

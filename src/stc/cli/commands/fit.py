@@ -7,21 +7,9 @@ from typing import Annotated, Any, Literal, Optional
 
 import typer
 
+from stc.cli import options as opt
 from stc.cli.data import Data, DataArgument, check_output, named_columns, opened
 from stc.cli.errors import USAGE, CommandError
-from stc.cli.options import (
-    DataPath,
-    DebugOption,
-    FormatOption,
-    JsonOption,
-    Name,
-    Names,
-    OutputOption,
-    QuietOption,
-    SeparatorOption,
-    WeightOption,
-    is_given,
-)
 from stc.cli.output import Output
 
 # Rows from which --tune chooses settings.
@@ -32,8 +20,8 @@ _NOT_TUNED = ("dimensions", "policy", "phases")
 
 def fit(
     context: typer.Context,
-    data: DataPath,
-    output: OutputOption,
+    data: opt.DataPath,
+    output: opt.OutputOption,
     target: Annotated[
         list[str],
         typer.Option(
@@ -44,22 +32,22 @@ def fit(
         ),
     ],
     ignore: Annotated[
-        Names, typer.Option("--ignore", "-i", metavar="COLUMN", help="Columns to exclude.")
+        opt.Names, typer.Option("--ignore", "-i", metavar="COLUMN", help="Columns to exclude.")
     ] = None,
     columns: Annotated[
-        Names,
+        opt.Names,
         typer.Option("--columns", metavar="COLUMN", help="Columns to learn from."),
     ] = None,
     text: Annotated[
-        Name,
+        opt.Name,
         typer.Option("--text", metavar="COLUMN", help="Column of documents to learn from."),
     ] = None,
-    weight: WeightOption = None,
+    weight: opt.WeightOption = None,
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose settings by cross-validation.")
     ] = False,
     group: Annotated[
-        Name,
+        opt.Name,
         typer.Option(
             "--group", metavar="COLUMN", help="For --tune: rows of a group stay in one fold."
         ),
@@ -85,31 +73,31 @@ def fit(
     ] = 1,
     ngrams: Annotated[int, typer.Option(metavar="N", min=1, help="Most words in an n-gram.")] = 1,
     continuous: Annotated[
-        Names, typer.Option("--continuous", metavar="COLUMN|auto", help="Columns of numbers.")
+        opt.Names, typer.Option("--continuous", metavar="COLUMN|auto", help="Columns of numbers.")
     ] = None,
     missing: Annotated[
         Literal["ignore", "category"],
         typer.Option(help="What missing values are."),
     ] = "ignore",
     dimensions: Annotated[
-        Names,
+        opt.Names,
         typer.Option(
             "--dimensions", metavar="each|COLUMNS", help="One dimension per column; or groups."
         ),
     ] = None,
     policy: Annotated[
-        Names,
+        opt.Names,
         typer.Option("--policy", metavar="learn|SET", help="Sets of dimensions, in order."),
     ] = None,
     phases: Annotated[
         Optional[Literal["learn"]],  # noqa: UP045
         typer.Option(help="Learn phases by gradient descent."),
     ] = None,
-    kind: FormatOption = None,
-    separator: SeparatorOption = None,
-    quiet: QuietOption = False,
-    json: JsonOption = False,
-    debug: DebugOption = False,
+    kind: opt.FormatOption = None,
+    separator: opt.SeparatorOption = None,
+    quiet: opt.QuietOption = False,
+    json: opt.JsonOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Learn a model from DATA.
 
@@ -133,7 +121,7 @@ def fit(
         "phases": phases,
     }
     # What is not on the command line is for the library to choose.
-    parameters = {name: value for name, value in settings.items() if is_given(context, name)}
+    parameters = {name: value for name, value in settings.items() if opt.is_given(context, name)}
     roles = ColumnRoles(target, ignore or (), columns or (), weight, text, group)
     notes: Output = context.obj
     check_output(output, data)

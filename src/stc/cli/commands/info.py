@@ -7,15 +7,15 @@ from typing import Any
 
 import typer
 
-from stc.cli.options import DebugOption, JsonOption, ModelPath, QuietOption
+from stc.cli import options as opt
 
 
 def info(
     context: typer.Context,
-    model: ModelPath,
-    quiet: QuietOption = False,
-    json: JsonOption = False,
-    debug: DebugOption = False,
+    model: opt.ModelPath,
+    quiet: opt.QuietOption = False,
+    json: opt.JsonOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Show what is in a model."""
     from stc.cli import tables

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from stc.cli import options as opt
 from stc.cli.data import check_output
 from stc.cli.errors import DATA, CommandError, one_line
-from stc.cli.options import DebugOption, JsonOption, OutputOption, QuietOption
 
 
 def merge(
@@ -18,10 +18,10 @@ def merge(
     models: Annotated[
         list[str], typer.Argument(metavar="MODEL MODEL...", help="Two models or more.")
     ],
-    output: OutputOption,
-    quiet: QuietOption = False,
-    json: JsonOption = False,
-    debug: DebugOption = False,
+    output: opt.OutputOption,
+    quiet: opt.QuietOption = False,
+    json: opt.JsonOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Add models up: the same as if one had learnt all their items."""
     from stc.cli.models import counted, described, load, save

@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from stc._utils.file_formats import find_format, suffixes
+from stc.cli import options as opt
 from stc.cli.data import DASH, DataArgument, check_output, opened
 from stc.cli.errors import USAGE, CommandError, writing
-from stc.cli.options import (
-    DataPath,
-    DebugOption,
-    FormatOption,
-    JsonOption,
-    ModelPath,
-    QuietOption,
-    SeparatorOption,
-    TextFormat,
-    TextOption,
-)
 from stc.cli.output import Output
 from stc.cli.signals import stop_if_signalled
 from stc.exceptions import ParameterError
@@ -32,8 +22,8 @@ if TYPE_CHECKING:
 
 def predict(
     context: typer.Context,
-    model: ModelPath,
-    data: DataPath,
+    model: opt.ModelPath,
+    data: opt.DataPath,
     output: Annotated[
         str,
         typer.Option(
@@ -46,16 +36,16 @@ def predict(
     explain: Annotated[
         int, typer.Option("--explain", min=0, metavar="N", help="Add the N strongest reasons.")
     ] = 0,
-    text: TextOption = None,
-    kind: FormatOption = None,
-    separator: SeparatorOption = None,
+    text: opt.TextOption = None,
+    kind: opt.FormatOption = None,
+    separator: opt.SeparatorOption = None,
     out_format: Annotated[
-        Optional[TextFormat],  # noqa: UP045
+        Optional[opt.TextFormat],  # noqa: UP045
         typer.Option("--out-format", help="Format of stdout; default: that of DATA, or csv."),
     ] = None,
-    quiet: QuietOption = False,
-    json: JsonOption = False,
-    debug: DebugOption = False,
+    quiet: opt.QuietOption = False,
+    json: opt.JsonOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Predict the class of each row of DATA, with probabilities and reasons.
 

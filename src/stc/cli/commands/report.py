@@ -7,38 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
+from stc.cli import options as opt
 from stc.cli.data import DataArgument, check_output, opened
 from stc.cli.errors import writing
-from stc.cli.options import (
-    DataPath,
-    DebugOption,
-    FormatOption,
-    JsonOption,
-    ModelPath,
-    Name,
-    OutputOption,
-    QuietOption,
-    SeparatorOption,
-    TargetOption,
-    TextOption,
-)
 from stc.cli.output import Output
 
 
 def report(
     context: typer.Context,
-    model: ModelPath,
-    data: DataPath,
-    output: OutputOption,
-    target: TargetOption = None,
-    text: TextOption = None,
-    title: Annotated[Name, typer.Option(help="Title of the page.")] = None,
+    model: opt.ModelPath,
+    data: opt.DataPath,
+    output: opt.OutputOption,
+    target: opt.TargetOption = None,
+    text: opt.TextOption = None,
+    title: Annotated[opt.Name, typer.Option(help="Title of the page.")] = None,
     rows: Annotated[int, typer.Option(metavar="N", min=1, help="Most items.")] = 10_000,
-    kind: FormatOption = None,
-    separator: SeparatorOption = None,
-    quiet: QuietOption = False,
-    json: JsonOption = False,
-    debug: DebugOption = False,
+    kind: opt.FormatOption = None,
+    separator: opt.SeparatorOption = None,
+    quiet: opt.QuietOption = False,
+    json: opt.JsonOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Write an HTML page: the model, how good it is on DATA, and an explanation of each item."""
     from pathlib import Path

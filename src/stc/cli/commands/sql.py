@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 
 import typer
 
+from stc.cli import options as opt
 from stc.cli.data import DASH, check_output
 from stc.cli.errors import USAGE, CommandError, one_line, writing
-from stc.cli.options import DebugOption, ModelPath, Name, QuietOption
 
 
 def sql(
     context: typer.Context,
-    model: ModelPath,
+    model: opt.ModelPath,
     dialect: Annotated[
         str, typer.Option(metavar="NAME", help="postgres, duckdb, sqlite, or another of sqlglot.")
     ] = "duckdb",
@@ -23,7 +23,7 @@ def sql(
         Literal["long", "wide"], typer.Option(help="A row per item and class, or per item.")
     ] = "long",
     data: Annotated[
-        Name, typer.Option(metavar="TABLE", help="Table with a column per attribute.")
+        opt.Name, typer.Option(metavar="TABLE", help="Table with a column per attribute.")
     ] = None,
     features: Annotated[
         str, typer.Option(metavar="TABLE", help="Or a table (item, feature, weight).")
@@ -34,8 +34,8 @@ def sql(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="OUT", help="File; -: stdout.")
     ] = DASH,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
+    quiet: opt.QuietOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Write the model as one SQL query that needs nothing but the database."""
     from pathlib import Path

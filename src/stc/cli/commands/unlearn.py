@@ -6,35 +6,23 @@ from typing import Any
 
 import typer
 
+from stc.cli import options as opt
 from stc.cli.data import DataArgument
-from stc.cli.options import (
-    BatchOption,
-    DataPath,
-    DebugOption,
-    FormatOption,
-    JsonOption,
-    ModelPath,
-    QuietOption,
-    SeparatorOption,
-    TargetOption,
-    TextOption,
-    WeightOption,
-)
 
 
 def unlearn(
     context: typer.Context,
-    model: ModelPath,
-    data: DataPath,
-    batch_id: BatchOption = None,
-    target: TargetOption = None,
-    text: TextOption = None,
-    weight: WeightOption = None,
-    kind: FormatOption = None,
-    separator: SeparatorOption = None,
-    quiet: QuietOption = False,
-    json: JsonOption = False,
-    debug: DebugOption = False,
+    model: opt.ModelPath,
+    data: opt.DataPath,
+    batch_id: opt.BatchOption = None,
+    target: opt.TargetOption = None,
+    text: opt.TextOption = None,
+    weight: opt.WeightOption = None,
+    kind: opt.FormatOption = None,
+    separator: opt.SeparatorOption = None,
+    quiet: opt.QuietOption = False,
+    json: opt.JsonOption = False,
+    debug: opt.DebugOption = False,
 ) -> None:
     """Forget the items of DATA, exactly, in the file MODEL."""
     from stc.classifier import UNLEARNT
