@@ -172,7 +172,7 @@ def test_what_could_not_be_loaded_is_not_saved(path: Path) -> None:
     with pytest.raises(DataError, match="too many attributes") as caught:
         wide.save(path)
     assert (caught.value.path, caught.value.hint) == (str(path), "use pickle or a store")
-    strange = SparseTensorClassifier().fit([{"a\ud800": 1}], ["x"])
+    strange = SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="\ud800")
     with pytest.raises(DataError, match=r"holds '\\ud800', which UTF-8 cannot encode"):
         strange.save(path)
     assert not path.exists()

@@ -26,7 +26,7 @@ from stc.io.entries import too_wide
 from stc.io.footer import MAX_ROWS
 from stc.io.header import header_of
 
-# TupleKeys of the metadata.
+# Keys of the metadata.
 HEADER, DIGEST, VERSION = "stc", "stc.digest", "stc.version"
 # Rows that are written at a time.
 _ROWS = MAX_ROWS // 2
@@ -71,7 +71,7 @@ def write_model(state: FittedState, parameters: Mapping[str, Any], path: str | P
     except UnicodeEncodeError as error:
         character = header_text[error.start]
         raise DataError(
-            f"an attribute or class holds {character!r}, which UTF-8 cannot encode", path=str(path)
+            f"a name or batch id holds {character!r}, which UTF-8 cannot encode", path=str(path)
         ) from None
     metadata = {HEADER: header_text, VERSION: __version__, DIGEST: _BLANK}
     path = Path(path)
