@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from stc._training.candidates import Grids, grid_values
 from stc._training.folds import Strata, enough_splits, make_splits, read_groups
 from stc._training.phases import PhaseLearner
 from stc._training.problem import Problem
-from stc._training.scorers import make_scorer
-from stc._training.search import Search, Trial, results_table, run_searches
+from stc._training.search import Search, Trial, make_scorer, results_table, run_searches
 from stc._utils.validation import Interval, StrOptions
 from stc.classifier import SparseTensorClassifier
 from stc.exceptions import DataError, ParameterError
@@ -32,16 +31,11 @@ from stc.sources import source_of
 _COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
 _CONSTRAINTS = SparseTensorClassifier._parameter_constraints
 _GRID = [StrOptions({"auto"}), list, tuple, np.ndarray]
+# X, y and sample_weight.
+_Data = tuple[Any, Any, Any]
 
 
-class _Data(NamedTuple):
-    """The data that `fit` got."""
-
-    X: Any
-    y: Any
-    sample_weight: Any
-
-
+@dataclass(eq=False, repr=False)
 class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """SparseTensorClassifier with its hyper-parameters chosen by cross-validation.
 
@@ -126,48 +120,26 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         "progress": [bool, None],
     }
 
-    def __init__(
-        self,
-        power: Any = "auto",
-        balance: Any = "auto",
-        entropy: Any = "auto",
-        *,
-        interactions: Any = "auto",
-        ngrams: Any = "auto",
-        phases: Any = "auto",
-        min_support: Any = "auto",
-        max_features: Any = "auto",
-        scoring: Any = None,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        progress: bool | None = None,
-        continuous: Any = "auto",
-        ordinal: Any = None,
-        missing: str = "auto",
-        tokenizer: Any = None,
-        targets: Any = None,
-        max_tuples: int = 10_000_000,
-    ) -> None:
-        self.power = power
-        self.balance = balance
-        self.entropy = entropy
-        self.interactions = interactions
-        self.ngrams = ngrams
-        self.phases = phases
-        self.min_support = min_support
-        self.max_features = max_features
-        self.scoring = scoring
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
-        self.continuous = continuous
-        self.ordinal = ordinal
-        self.missing = missing
-        self.tokenizer = tokenizer
-        self.targets = targets
-        self.max_tuples = max_tuples
+    power: Any = "auto"
+    balance: Any = "auto"
+    entropy: Any = "auto"
+    _: KW_ONLY
+    interactions: Any = "auto"
+    ngrams: Any = "auto"
+    phases: Any = "auto"
+    min_support: Any = "auto"
+    max_features: Any = "auto"
+    scoring: Any = None
+    cv: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    progress: bool | None = None
+    continuous: Any = "auto"
+    ordinal: Any = None
+    missing: str = "auto"
+    tokenizer: Any = None
+    targets: Any = None
+    max_tuples: int = 10_000_000
 
     # --- fitting ----------------------------------------------------------------------------
 
@@ -204,7 +176,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         self._validate_params()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         grids = self._checked_grids()
-        searches = self._searches(_Data(X, y, sample_weight), groups, grids, seed)
+        searches = self._searches((X, y, sample_weight), groups, grids, seed)
         tried = [(search, trial) for search in searches for trial in search.trials]
         trials = [trial for _, trial in tried]
         parameters = [self._chosen(trial, search.problem, seed) for search, trial in tried]
@@ -360,8 +332,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         >>> SparseTensorClassifierCV(phases=None).fit(X, y).coverage([["b"], ["c"]]).tolist()
         [1.0, 0.0]
         """
-        coverage: Floats = self._best().coverage(X)
-        return coverage
+        return np.asarray(self._best().coverage(X))
 
     @overload
     def explain(self, X: None = None, theta: None = None) -> GlobalExplanation: ...

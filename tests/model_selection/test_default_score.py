@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, PredefinedSplit, ShuffleSplit
 
 from stc import SparseTensorClassifierCV
-from stc._training import scorers
+from stc._training import search
 from support.tuning_cases import (
     FEW,
     INF,
@@ -37,8 +37,8 @@ def test_the_default_score_is_accuracy_less_some_log_loss() -> None:
             P = fitted_again(classes, setting, data, (learning, judged))
             truth = y[judged, None] == classes
             right = P.argmax(axis=1) == truth.argmax(axis=1)
-            loss = -np.log(np.maximum(P, scorers.PROBABILITY_FLOOR))[truth]
-            expected = np.average(right - scorers.LOSS_SHARE * loss, weights=weight[judged])
+            loss = -np.log(np.maximum(P, search.PROBABILITY_FLOOR))[truth]
+            expected = np.average(right - search.LOSS_SHARE * loss, weights=weight[judged])
             found = model.cv_results_[f"split{place}_test_score"][row]
             assert found == pytest.approx(expected, abs=1e-9)
 

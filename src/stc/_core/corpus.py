@@ -83,14 +83,12 @@ class Corpus:
     @property
     def used_rows(self) -> NDArray[np.bool_]:
         """Which features have entries."""
-        used: NDArray[np.bool_] = np.diff(self.mass.indptr) > 0
-        return used
+        return np.asarray(np.diff(self.mass.indptr) > 0)
 
     @property
     def used_classes(self) -> NDArray[np.bool_]:
         """Which classes have entries."""
-        used: NDArray[np.bool_] = np.bincount(self.mass.indices, minlength=self.mass.shape[1]) > 0
-        return used
+        return np.asarray(np.bincount(self.mass.indices, minlength=self.mass.shape[1]) > 0)
 
     def class_mass(self) -> NDArray[np.float64]:
         """Return the sum of the mass of each class."""
@@ -153,15 +151,13 @@ class Corpus:
 
     def _with_phases_of(self, *parts: Corpus) -> Corpus:
         """Return the corpus with the phases of its parts; those of the heaviest part prevail."""
-        fit_phases = [part for part in parts if part.phases is not None]
-        if not fit_phases:
-            return self
+        phases: Phases | None = None
         angles = np.zeros(self.mass.nnz)
-        for part in sorted(fit_phases, key=lambda part: float(part.mass.data.sum())):
-            assert part.phases is not None
-            angles[self._places(part)] = part.phases.angles
-            sharpness = part.phases.sharpness
-        return replace(self, phases=Phases(angles, sharpness))
+        for part in sorted(parts, key=lambda part: float(part.mass.data.sum())):
+            if part.phases is not None:
+                angles[self._places(part)] = part.phases.angles
+                phases = Phases(angles, part.phases.sharpness)
+        return replace(self, phases=phases)
 
     def subtracted(self, other: Corpus) -> Corpus:
         """Return the difference of two corpora; an entry without items left is removed.
@@ -175,8 +171,11 @@ class Corpus:
         mass, support = self.mass.data.copy(), self.support.copy()
         mass[places] -= other.mass.data
         support[places] -= other.support
-        _check_difference(mass, support, self.mass)
         kept = support > 0
+        # A mass must be left where an item is left, and none where none is.
+        wrong = np.where(kept, mass <= 0, np.abs(mass) > _ROUNDING * self.mass.data)
+        _raise_if_any(support < 0, self.mass, "were not learnt that often")
+        _raise_if_any(wrong, self.mass, "were learnt with other weights")
         rows = items_of(self.mass.indptr)[kept]
         entries = Entries(rows, self.mass.indices[kept], mass[kept], support[kept])
         phases = self.phases and replace(self.phases, angles=self.phases.angles[kept])
@@ -201,17 +200,6 @@ class Corpus:
         return places
 
 
-def _check_difference(
-    mass: NDArray[np.float64], support: NDArray[np.int64], before: sparse.csr_array
-) -> None:
-    """Raise if a subtraction left a negative count, or a mass that contradicts the count."""
-    removed = support == 0
-    too_light = ~removed & (mass <= 0)
-    too_heavy = removed & (np.abs(mass) > _ROUNDING * before.data)
-    _raise_if_any(support < 0, before, "were not learnt that often")
-    _raise_if_any(too_light | too_heavy, before, "were learnt with other weights")
-
-
 def _raise_if_any(wrong: NDArray[np.bool_], table: sparse.csr_array, reason: str) -> None:
     """Raise an error about the first of the wrong entries of a table."""
     if wrong.any():
@@ -230,13 +218,6 @@ def count_classes(target: Column, sample_weight: NDArray[np.float64]) -> Entries
     used = np.flatnonzero(support)
     totals = sum_at(classes, mass, target.n_values)
     return Entries(np.zeros_like(used), used, totals[used], support[used])
-
-
-def count_column(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
-    """Return `sum_n x_j y_i` of a column, where `scale` is sample weight / total of item n."""
-    if column.offsets is None and target.offsets is None:
-        return _count_cells(column, target, scale)
-    return _count_product(column, target, scale)
 
 
 def _count_cells(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
@@ -284,11 +265,12 @@ def _ones(table: sparse.csr_array) -> sparse.csr_array:
 def count(
     observed: Observations, target: Column, sample_weight: NDArray[np.float64]
 ) -> list[Entries]:
-    """Return the entries of each column, in the codes of the batch."""
+    """Return the entries `sum_n x_j y_i` of each column, in the codes of the batch."""
     scale = _scale(sample_weight, observed.totals)
 
     def count_one(column: Column) -> Entries:
-        entries = count_column(column, target, scale)
+        single = column.offsets is None and target.offsets is None
+        entries = (_count_cells if single else _count_product)(column, target, scale)
         return entries._replace(mass=np.maximum(entries.mass, MIN_MASS))
 
     return thread_map(count_one, observed.columns, worthwhile=observed.n_items >= _MANY_ITEMS)
@@ -312,8 +294,7 @@ def _concatenated(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
 
 def _keys(table: sparse.csr_array) -> NDArray[np.int64]:
     """Return the index of each entry in the flattened table."""
-    keys: NDArray[np.int64] = items_of(table.indptr) * max(table.shape[1], 1) + table.indices
-    return keys
+    return np.asarray(items_of(table.indptr) * max(table.shape[1], 1) + table.indices)
 
 
 def _is_range(numbers: NDArray[Any]) -> bool:

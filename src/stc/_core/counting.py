@@ -271,8 +271,6 @@ def sum_entries(parts: Sequence[Entries]) -> Entries:
     codes, classes, mass, support = map(np.concatenate, zip(*parts, strict=True))
     order = np.lexsort((classes, codes))
     codes, classes = codes[order], classes[order]
-    is_new = np.ones(len(codes), dtype=bool)
-    is_new[1:] = (codes[1:] != codes[:-1]) | (classes[1:] != classes[:-1])
-    starts = np.flatnonzero(is_new)
+    starts = run_starts(codes, classes)
     sums = [np.add.reduceat(numbers[order], starts) for numbers in (mass, support)]
     return Entries(codes[starts], classes[starts], *sums)

@@ -306,12 +306,10 @@ class Model:
 
     def _check_classes(self, target: Column, numbers: NDArray[Any]) -> None:
         """Raise if an item has an unknown class."""
-        items, codes, _ = target.entries()
-        unknown = ~np.isin(np.asarray(target.values)[codes], self.classes)
-        if unknown.any():
-            first = int(np.flatnonzero(unknown)[0])
-            label = label_repr(np.asarray(target.values)[codes[first]])
-            raise _never_learnt(f"class {label}", numbers[items[first]])
+        values = np.asarray(target.values)
+        item, code = target.first_entry(~np.isin(values, self.classes))
+        if item is not None:
+            raise _never_learnt(f"class {label_repr(values[code])}", numbers[item])
 
     def _check_values(
         self,
@@ -323,13 +321,10 @@ class Model:
         """Raise if an item has an unknown value in a set of one dimension."""
         for place in batch.places(subset):
             column = batch.observed.columns[place]
-            items, codes, _ = column.entries()
-            unknown = lookups[place][codes] == self.vocabulary.size
-            if unknown.any():
-                first = int(np.flatnonzero(unknown)[0])
+            item, code = column.first_entry(lookups[place] == self.vocabulary.size)
+            if item is not None:
                 values: Any = column.values
-                name = feature_name(column.attribute, values[codes[first]])
-                raise _never_learnt(name, numbers[items[first]])
+                raise _never_learnt(feature_name(column.attribute, values[code]), numbers[item])
 
     def _check_tuples(
         self,

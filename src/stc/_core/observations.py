@@ -86,8 +86,7 @@ class Column:
         """Return the number of values of each item."""
         if self.offsets is not None:
             return np.diff(self.offsets)
-        present: NDArray[np.bool_] = np.not_equal(self.codes, self.n_values)
-        return present
+        return np.asarray(np.not_equal(self.codes, self.n_values))
 
     def matrix(self) -> sparse.csr_array:
         """Return the weights as a matrix, items x values."""
@@ -110,6 +109,13 @@ class Column:
             return np.arange(self.n_items), self.codes, None
         items = np.flatnonzero(self.codes != self.n_values)
         return items, self.codes[items], None
+
+    def first_entry(self, wrong: NDArray[np.bool_]) -> tuple[int | None, int]:
+        """Return (item, code) of the first wrong value; (None, the first wrong code) without."""
+        items, codes, _ = self.entries()
+        for entry in np.flatnonzero(wrong[codes])[:1]:
+            return int(items[entry]), int(codes[entry])
+        return None, int(np.argmax(wrong))
 
     @property
     def conjunction(self) -> bool:
@@ -276,10 +282,10 @@ def concatenate_by_item(
     return weights, codes, offsets
 
 
-def run_starts(keys: NDArray[Any]) -> NDArray[Any]:
-    """Return the index at which each run of equal keys starts."""
-    is_new = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+def run_starts(*keys: NDArray[Any]) -> NDArray[Any]:
+    """Return the index at which each run of equal keys, or tuples of several keys, starts."""
+    is_new = np.ones(len(keys[0]), dtype=bool)
+    is_new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     return np.flatnonzero(is_new)
 
 

@@ -135,15 +135,9 @@ def numbers_of(column: Column) -> Floats:
     present = np.array([value is not None for value in values], dtype=bool)
     wrong = np.isnan(numbers) & present
     if wrong.any():
-        items, codes, _ = column.entries()
-        entries = np.flatnonzero(wrong[codes])[:1]
-        code = int(codes[entries[0]] if len(entries) else np.argmax(wrong))
-        raise DataError(
-            f"{values[code]!r} is not a number",
-            column=str(column.attribute),
-            item=int(items[entries[0]]) if len(entries) else None,
-            hint=NOT_CONTINUOUS,
-        )
+        item, code = column.first_entry(wrong)
+        message = f"{values[code]!r} is not a number"
+        raise DataError(message, column=str(column.attribute), item=item, hint=NOT_CONTINUOUS)
     return numbers
 
 

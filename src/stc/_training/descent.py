@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from stc._core.formulas import Floats
 from stc._training.crossfit import CrossFit
-from stc._training.objective import Objective
+from stc._training.objective import Metrics, Objective
 
 # Standard deviation of the random phases at the start: zero is a stationary point.
 _START = 0.1
@@ -135,16 +135,16 @@ def random_start(cross: CrossFit, random_state: Any) -> Point:
     return Point(generator.normal(0.0, _START, cross.mass.nnz), 1.0)
 
 
-def best_sharpness(objective: Objective) -> float:
-    """Return the sharpness with the lowest log-loss without phases."""
-    if not objective.weight.any():
-        return 1.0
+def best_sharpness(objective: Objective) -> tuple[float, Metrics]:
+    """Return the sharpness with the lowest log-loss without phases, and its metrics."""
     log_scores = objective.log_scores(np.zeros(objective.amplitudes.shape[1]))
 
-    def loss(log_sharpness: float) -> float:
+    def metrics(log_sharpness: float) -> Metrics:
         log_P = objective.log_probabilities(log_scores, float(np.exp(log_sharpness)))
-        return objective.metrics(log_P).loss
+        return objective.metrics(log_P)
 
     bounds = (-_MAX_LOG_SHARPNESS, _MAX_LOG_SHARPNESS)
-    result = optimize.minimize_scalar(loss, bounds=bounds, method="bounded")
-    return float(np.exp(result.x)) if result.fun < loss(0.0) else 1.0
+    best = optimize.minimize_scalar(lambda s: metrics(s).loss, bounds=bounds, method="bounded").x
+    if metrics(best).loss < metrics(0.0).loss:
+        return float(np.exp(best)), metrics(best)
+    return 1.0, metrics(0.0)

@@ -22,8 +22,8 @@ from stc._core.observations import Column, Observations
 from stc._training.crossfit import CrossFit
 from stc._training.descent import Descent, Point, best_sharpness, random_start, scaled_penalty
 from stc._training.folds import stratified_folds
-from stc._training.history import PHASE_HISTORY
 from stc._training.objective import Metrics, Objective
+from stc._training.state import PHASE_HISTORY
 from stc._utils.progress import Progress
 from stc._utils.validation import Interval
 from stc.exceptions import DataError, ParameterError
@@ -121,10 +121,10 @@ def fit_phases(
 ) -> tuple[Model, pl.DataFrame]:
     """Return the model with phases learnt for each set of its policy, and the history."""
     _check(learner)
-    labels = np.asarray(target.values)[target.entries()[1]]
-    unknown = np.flatnonzero(~np.isin(labels, model.classes))
-    if len(unknown):
-        raise DataError(f"y has the class {label_repr(labels[unknown[0]])}, which was never learnt")
+    labels = np.asarray(target.values)
+    item, code = target.first_entry(~np.isin(labels, model.classes))
+    if item is not None:
+        raise DataError(f"y has the class {label_repr(labels[code])}, which was never learnt")
     classes = np.argmax(target.matrix().toarray(), axis=1)
     n_folds = min(learner.folds, observed.n_items)
     fold = stratified_folds(classes, n_folds, check_random_state(learner.random_state))
@@ -158,7 +158,8 @@ class _PhaseSearch:
         self.fold = cross.fold[self.parts[0]]
         self.start = random_start(cross, learner.random_state)
         self.history: list[tuple[Any, ...]] = []
-        self.start_time = time.monotonic()
+        limit = np.inf if learner.time_limit is None else learner.time_limit
+        self.deadline = time.monotonic() + limit
 
     def run(self) -> tuple[Phases | None, pl.DataFrame]:
         with Progress("learning the phases", self.learner.progress) as progress:
@@ -178,12 +179,12 @@ class _PhaseSearch:
         """Return the choice with the lowest held-out loss that costs no accuracy."""
         folds = [k for k in range(self.learner.validation) if (self.fold == k).any()]
         held_out = self.objective.without(~np.isin(self.fold, folds))
-        baseline = self._baseline(held_out)
+        _, baseline = best_sharpness(held_out)
         count = max(int(np.count_nonzero(held_out.weight)), 1)
         noise = _NOISE * np.sqrt(baseline.accuracy * (1 - baseline.accuracy) / count)
         best = Choice(None, 0, baseline, baseline)
         for number, penalty in enumerate(filter(np.isfinite, self.learner.penalties)):
-            if self._timed_out() or not held_out.weight.any():
+            if time.monotonic() >= self.deadline or not held_out.weight.any():
                 break
             progress.update(number, len(self.learner.penalties) + 1, f"penalty {penalty:g}")
             allowed = [
@@ -195,13 +196,6 @@ class _PhaseSearch:
             if choice.metrics.loss < best.metrics.loss:
                 best = choice
         return best
-
-    @staticmethod
-    def _baseline(objective: Objective) -> Metrics:
-        """Return the metrics without phases and with the best sharpness."""
-        log_scores = objective.log_scores(np.zeros(objective.amplitudes.shape[1]))
-        sharpness = best_sharpness(objective)
-        return objective.metrics(objective.log_probabilities(log_scores, sharpness))
 
     def _learning_curve(self, penalty: float, folds: list[int]) -> list[Metrics]:
         """Return the mean metrics of the held-out items after each step, over the folds."""
@@ -224,7 +218,7 @@ class _PhaseSearch:
     def _final(self, choice: Choice, progress: Progress) -> Phases | None:
         """Return the phases of the choice, learnt from all items."""
         if choice.penalty is None:
-            sharpness = best_sharpness(self.objective)
+            sharpness, _ = best_sharpness(self.objective)
             zero = np.zeros(self.cross.mass.nnz)
             return None if sharpness == 1.0 else Phases(zero, sharpness)
         in_memory = len(self.parts) == 1
@@ -256,10 +250,6 @@ class _PhaseSearch:
         return lambda: self.cross.objective(
             self.hyper, self.parts[generator.randint(len(self.parts))]
         )
-
-    def _timed_out(self) -> bool:
-        limit = self.learner.time_limit
-        return limit is not None and time.monotonic() - self.start_time >= limit
 
     def _recorder(self, penalty: float, fold: int | None, start: int = 0) -> Callable[..., None]:
         """Return a callback that adds the steps of a descent to the history."""

@@ -25,7 +25,7 @@ from stc._core.scoring import Scorer
 from stc._core.tensor import Dimensions, Subset
 from stc._core.vocabulary import Vocabulary
 from stc._training.folds import stratified_sample
-from stc._training.history import POLICY_STATES
+from stc._training.state import POLICY_STATES
 from stc._utils.progress import Progress
 from stc._utils.threads import thread_map
 from stc._utils.validation import Interval, StrOptions

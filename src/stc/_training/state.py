@@ -1,4 +1,4 @@
-"""Fitted state: everything that learning produces."""
+"""Fitted state: everything that learning produces, and the columns of its tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,29 @@ import polars as pl
 from stc._core.model import Model
 from stc._input.reader import NO_ROLES, Roles
 from stc._training.label_thresholds import ThresholdCounts
+
+# The states that the search of a policy visited.
+POLICY_STATES = pl.Schema(
+    {
+        "state": pl.List(pl.String()),
+        "value": pl.Float64(),
+        "iterations": pl.Int64(),
+        "items": pl.Int64(),
+    }
+)
+
+# The steps of the descents that learnt the phases.
+PHASE_HISTORY = pl.Schema(
+    {
+        "penalty": pl.Float64(),
+        "fold": pl.Int64(),
+        "start": pl.Int64(),
+        "iteration": pl.Int64(),
+        "loss": pl.Float64(),
+        "held_out_loss": pl.Float64(),
+        "held_out_accuracy": pl.Float64(),
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)

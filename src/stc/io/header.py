@@ -20,9 +20,8 @@ from stc._core.schema import KIND_NAMES, Schema
 from stc._core.target import FORM_NAMES, TargetForm
 from stc._core.tensor import Dimensions
 from stc._input.reader import Roles
-from stc._training.history import PHASE_HISTORY, POLICY_STATES
 from stc._training.label_thresholds import ThresholdCounts
-from stc._training.state import FittedState
+from stc._training.state import PHASE_HISTORY, POLICY_STATES, FittedState
 from stc.exceptions import DataTypeError, ModelFileError, ParameterTypeError
 from stc.io.columns import class_names, feature_order
 from stc.io.json_values import from_json, to_json
