@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stc._core.formulas import with_data
+from stc._core.formulas import Floats, with_data
 from stc._core.observations import (
     Column,
     Observations,
@@ -36,7 +36,7 @@ class Entries(NamedTuple):
 
     codes: NDArray[Any]
     classes: NDArray[Any]
-    mass: NDArray[np.float64]
+    mass: Floats
     support: NDArray[np.int64]
 
 
@@ -52,7 +52,7 @@ class Phases:
         Factor of the exponent 1/p of the probabilities.
     """
 
-    angles: NDArray[np.float64]
+    angles: Floats
     sharpness: float = 1.0
 
 
@@ -90,7 +90,7 @@ class Corpus:
         """Which classes have entries."""
         return np.asarray(np.bincount(self.mass.indices, minlength=self.mass.shape[1]) > 0)
 
-    def class_mass(self) -> NDArray[np.float64]:
+    def class_mass(self) -> Floats:
         """Return the sum of the mass of each class."""
         return sum_at(self.mass.indices, self.mass.data, self.mass.shape[1])
 
@@ -181,7 +181,7 @@ class Corpus:
         phases = self.phases and replace(self.phases, angles=self.phases.angles[kept])
         return Corpus.of_entries([entries], [rows], self.mass.shape, phases)
 
-    def crowded(self, items: NDArray[np.float64], before: NDArray[np.float64]) -> int | None:
+    def crowded(self, items: Floats, before: Floats) -> int | None:
         """Return a class whose entries have more mass than its items, or None.
 
         `items` is the mass of the items of each class, and `before` that mass before a
@@ -207,7 +207,7 @@ def _raise_if_any(wrong: NDArray[np.bool_], table: sparse.csr_array, reason: str
         raise NeverLearntError(reason, feature, class_)
 
 
-def count_classes(target: Column, sample_weight: NDArray[np.float64]) -> Entries:
+def count_classes(target: Column, sample_weight: Floats) -> Entries:
     """Return mass and support of each class, of items without values too."""
     classes = target.codes
     mass = sample_weight  # of items with one class; those with several give each a share of it
@@ -220,7 +220,7 @@ def count_classes(target: Column, sample_weight: NDArray[np.float64]) -> Entries
     return Entries(np.zeros_like(used), used, totals[used], support[used])
 
 
-def _count_cells(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
+def _count_cells(column: Column, target: Column, scale: Floats | float) -> Entries:
     """Return the entries of items with one value and one class each."""
     # The code for "no value" comes after the last value, so its keys come after the last cell.
     keys: NDArray[np.int64] = np.multiply(column.codes, target.n_values, dtype=np.int64)
@@ -242,7 +242,7 @@ def _count_cells(column: Column, target: Column, scale: NDArray[np.float64] | fl
     return Entries(codes, classes, np.asarray(mass, dtype=np.float64), support)
 
 
-def _count_product(column: Column, target: Column, scale: NDArray[np.float64] | float) -> Entries:
+def _count_product(column: Column, target: Column, scale: Floats | float) -> Entries:
     """Return the entries as the product of classes x items and items x values."""
     values = column.matrix()
     classes = target.matrix().T.tocsr()
@@ -262,9 +262,7 @@ def _ones(table: sparse.csr_array) -> sparse.csr_array:
     return with_data(table, np.ones(table.nnz))
 
 
-def count(
-    observed: Observations, target: Column, sample_weight: NDArray[np.float64]
-) -> list[Entries]:
+def count(observed: Observations, target: Column, sample_weight: Floats) -> list[Entries]:
     """Return the entries `sum_n x_j y_i` of each column, in the codes of the batch."""
     scale = _scale(sample_weight, observed.totals)
 
@@ -276,9 +274,7 @@ def count(
     return thread_map(count_one, observed.columns, worthwhile=observed.n_items >= _MANY_ITEMS)
 
 
-def _scale(
-    sample_weight: NDArray[np.float64], totals: NDArray[np.float64]
-) -> NDArray[np.float64] | float:
+def _scale(sample_weight: Floats, totals: Floats) -> Floats | float:
     """Return sample weight / total of each item, or one number if it is equal for all."""
     if sample_weight.strides == totals.strides == (0,) and totals[0] > 0:
         return float(sample_weight[0] / totals[0])  # both are one number, broadcast to all items

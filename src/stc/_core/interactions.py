@@ -9,8 +9,8 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stc._core.formulas import Floats
 from stc._core.matrix import FeatureMatrix
 from stc._core.observations import Column, Observations
 from stc._core.product import cartesian_product, object_array
@@ -72,7 +72,7 @@ class Interactions:
         values: Any = column.values
         return column.keep_values(np.fromiter((v in known for v in values), bool, column.n_values))
 
-    def sizes(self, observed: Observations) -> NDArray[np.float64]:
+    def sizes(self, observed: Observations) -> Floats:
         """Return the number of values and conjunctions of each item."""
         if self.chosen is not None and self.order > 1:
             return self._sizes_of_chosen(observed)
@@ -85,7 +85,7 @@ class Interactions:
                 total[size] += total[size - 1] * lengths
         return np.asarray(total[1:].sum(axis=0))
 
-    def _sizes_of_chosen(self, observed: Observations) -> NDArray[np.float64]:
+    def _sizes_of_chosen(self, observed: Observations) -> Floats:
         lengths = {str(c.attribute): c.lengths().astype(np.float64) for c in observed.columns}
         total = np.zeros(observed.n_items)
         for names in [*((name,) for name in lengths), *(self.chosen or ())]:
@@ -114,7 +114,7 @@ class Interactions:
         self,
         observed: Observations,
         target: Column,
-        sample_weight: NDArray[np.float64],
+        sample_weight: Floats,
         min_support: int,
         max_features: int | None,
     ) -> Interactions:

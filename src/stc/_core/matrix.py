@@ -172,33 +172,21 @@ def nonzero(totals: Floats) -> Floats:
 def _item_rows(observed: Observations, lookups: Lookups, start: int, stop: int) -> Part:
     """Return the items from start to stop as (weights or None, features, offsets)."""
     columns = observed.columns
-    if len(columns) == 1 and columns[0].offsets is not None:
-        return _ragged_block(columns[0], lookups[0], start, stop)
     if all(column.offsets is None for column in columns):
         features = np.empty((stop - start, len(columns)), dtype=np.int32)
         for place, (column, lookup) in enumerate(zip(columns, lookups, strict=True)):
             features[:, place] = lookup[column.codes[start:stop]]
         offsets = np.arange(stop - start + 1) * len(columns)
         return None, features.ravel(), offsets
-    return _mixed_block(columns, lookups, start, stop)
+    parts = [_column_rows(*pair, start, stop) for pair in zip(columns, lookups, strict=True)]
+    return parts[0] if len(parts) == 1 else concatenate_by_item(parts)
 
 
-def _ragged_block(column: Column, lookup: NDArray[np.int32], start: int, stop: int) -> Part:
-    assert column.offsets is not None
+def _column_rows(column: Column, lookup: NDArray[np.int32], start: int, stop: int) -> Part:
+    if column.offsets is None:
+        return None, lookup[column.codes[start:stop]], np.arange(stop - start + 1)
     first, last = int(column.offsets[start]), int(column.offsets[stop])
     weights = None if column.weights is None else column.weights[first:last]
     codes = column.codes[first:last]
     features = codes if column.values is None else lookup[codes]
     return weights, features, column.offsets[start : stop + 1] - first
-
-
-def _mixed_block(columns: tuple[Column, ...], lookups: Lookups, start: int, stop: int) -> Part:
-    """Return the rows of items with single-valued and multi-valued columns."""
-    parts: list[Part] = []
-    for column, lookup in zip(columns, lookups, strict=True):
-        if column.offsets is None:
-            offsets = np.arange(stop - start + 1)
-            parts.append((None, lookup[column.codes[start:stop]], offsets))
-        else:
-            parts.append(_ragged_block(column, lookup, start, stop))
-    return concatenate_by_item(parts)

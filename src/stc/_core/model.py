@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus, Phases
 from stc._core.counting import BatchCounts
+from stc._core.formulas import Floats
 from stc._core.interactions import Interactions
 from stc._core.observations import Column, Observations
 from stc._core.scales import Scale
@@ -90,12 +91,12 @@ class Model:
         )
 
     @property
-    def class_mass(self) -> NDArray[np.float64]:
+    def class_mass(self) -> Floats:
         """Sum of the weights of the items of each class."""
         return self.corpora[()].class_mass()
 
     @property
-    def frequencies(self) -> NDArray[np.float64]:
+    def frequencies(self) -> Floats:
         """Share of each class among all items."""
         mass = self.class_mass
         total = mass.sum()
@@ -177,9 +178,7 @@ class Model:
         declared = np.isin(classes, self.classes[self.declared])
         return declared if more is None else declared | np.isin(classes, more)
 
-    def with_items(
-        self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
-    ) -> Model:
+    def with_items(self, observed: Observations, target: Column, sample_weight: Floats) -> Model:
         """Return the model after learning these items."""
         model = self.with_attributes_of(observed)
         return model.with_counts(model.counted(observed, target, sample_weight))
@@ -190,9 +189,7 @@ class Model:
         self.dimensions.refuse_more(schema)
         return replace(self, schema=schema)
 
-    def counted(
-        self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
-    ) -> BatchCounts:
+    def counted(self, observed: Observations, target: Column, sample_weight: Floats) -> BatchCounts:
         """Return the counts of these items for the sets of the policy."""
         observed = self.interactions.apply(observed)
         return BatchCounts.of(
@@ -226,14 +223,12 @@ class Model:
             corpora=corpora,
         )
 
-    def without_items(
-        self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
-    ) -> Model:
+    def without_items(self, observed: Observations, target: Column, sample_weight: Floats) -> Model:
         """Return the model without these items, as if they had never been learnt."""
         return self.subtract_items(observed, target, sample_weight).compacted()
 
     def subtract_items(
-        self, observed: Observations, target: Column, sample_weight: NDArray[np.float64]
+        self, observed: Observations, target: Column, sample_weight: Floats
     ) -> Model:
         """Return the model without these items; features and classes keep their numbers."""
         numbers = np.flatnonzero(sample_weight)  # of the items in the data of the caller
@@ -509,8 +504,8 @@ def _kind(classes: NDArray[Any]) -> str:
 
 
 def weighted(
-    observed: Observations, target: Column, sample_weight: NDArray[np.float64]
-) -> tuple[Observations, Column, NDArray[np.float64]]:
+    observed: Observations, target: Column, sample_weight: Floats
+) -> tuple[Observations, Column, Floats]:
     """Return the items with a positive weight; an item of weight 0 counts as absent."""
     keep = sample_weight > 0
     if keep.all():

@@ -20,7 +20,7 @@ from stc._core.cascade import Hyper
 from stc._core.formulas import Floats
 from stc._core.matrix import shares
 from stc._core.model import Model
-from stc._core.observations import Column, Observations, offsets_of, sum_at, sum_by_item
+from stc._core.observations import Column, Observations, items_of, offsets_of, sum_at, sum_by_item
 from stc._core.tensor import Subset
 from stc._training.folds import random_parts
 from stc._training.objective import Objective
@@ -190,7 +190,7 @@ class CrossFit:
     def _weights(self, data: Floats, hypers: Sequence[Hyper]) -> Floats:
         """Return `W_ij` of entries with these masses, a row per setting."""
         nonzero = data > 0
-        rows = np.repeat(np.arange(self.mass.shape[0]), np.diff(self.mass.indptr))[nonzero]
+        rows = items_of(self.mass.indptr)[nonzero]
         indptr = offsets_of(np.bincount(rows, minlength=self.mass.shape[0]))
         parts = data[nonzero], self.mass.indices[nonzero], indptr
         C = sparse.csr_array(parts, shape=self.mass.shape)
@@ -198,11 +198,6 @@ class CrossFit:
         for row, log_W in zip(W, formulas.log_weights_of_many(C, hypers), strict=True):
             row[nonzero] = formulas.weights(log_W)[0].data
         return W
-
-    def _corpus_without(self, fold: int) -> Floats:
-        """Return `C_ij` of each entry without a fold."""
-        outside = self.in_corpus is not None and fold == self.n_folds - 1
-        return np.asarray(self.mass.data if outside else self.corpora[fold])
 
     @cached_property
     def frequencies(self) -> Floats:
@@ -249,12 +244,12 @@ class CrossFit:
     def _stacked(self, hypers: Sequence[Hyper], fold: int) -> Floats:
         """Return the weights of several settings side by side, features x (settings x classes)."""
         n_features, n_classes = self.mass.shape
-        table = np.zeros(
-            (n_features + 1, len(hypers) * n_classes)
-        )  # the last row: unknown features
-        rows = np.repeat(np.arange(n_features), np.diff(self.mass.indptr))
-        for number, W in enumerate(self._weights(self._corpus_without(fold), hypers)):
-            table[rows, self.mass.indices + number * n_classes] = W
+        # The last row is for unknown features.
+        table = np.zeros((n_features + 1, len(hypers) * n_classes))
+        outside = self.in_corpus is not None and fold == self.n_folds - 1
+        data = np.asarray(self.mass.data if outside else self.corpora[fold])
+        for number, W in enumerate(self._weights(data, hypers)):
+            table[items_of(self.mass.indptr), self.mass.indices + number * n_classes] = W
         return table
 
     def _matrix(self, power: float) -> sparse.csr_array:

@@ -11,13 +11,13 @@ from itertools import product
 from numbers import Integral
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from stc._input.columns import as_series
 from stc._input.scalars import code_objects
 from stc.exceptions import DataError, ParameterError
 
@@ -249,11 +249,9 @@ def _cells(groups: Any) -> list[Any]:
             f"groups={groups!r} is a string",
             hint="give the group of each item, not the name of a column",
         )
-    series = nw.from_native(groups, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
+    series = as_series(groups)
+    if series is not None:
         return series.to_list()
-    if hasattr(groups, "to_pylist"):  # Arrow
-        return list(groups.to_pylist())
     if isinstance(groups, np.ndarray):
         if groups.ndim == 2 and groups.shape[1] == 1:
             groups = groups[:, 0]

@@ -155,7 +155,7 @@ def held_out_counts(
     model: Model,
     observed: Observations,
     target: Column,
-    sample_weight: NDArray[np.float64],
+    sample_weight: Floats,
     hyper: Hyper,
     max_tuples: int,
 ) -> ThresholdCounts:

@@ -10,6 +10,7 @@ import numpy as np
 from stc._core.corpus import Phases
 from stc._core.formulas import Floats
 from stc._core.model import Model, label_repr
+from stc._core.observations import items_of
 from stc._core.tensor import Subset
 from stc._core.vocabulary import Attribute, Value
 from stc._input.theta import numbers
@@ -34,8 +35,7 @@ def read_phases(model: Model, given: Any) -> dict[Subset, Phases]:
         return {}  # the policy uses the class frequencies alone
     table = _read_mapping(model, given) if isinstance(given, Mapping) else _read_array(model, given)
     mass = model.corpora[whole].mass
-    rows = np.repeat(np.arange(mass.shape[0]), np.diff(mass.indptr))
-    return {whole: Phases(np.asarray(table[rows, mass.indices]))}
+    return {whole: Phases(np.asarray(table[items_of(mass.indptr), mass.indices]))}
 
 
 def _read_mapping(model: Model, given: Mapping[Any, Any]) -> Floats:
