@@ -901,11 +901,8 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _parameters(self) -> dict[str, Any]:
         """Return the parameters that are part of a model: all but where it is stored."""
-        return {
-            name: getattr(self, name)
-            for name in self._parameter_constraints
-            if name not in ("store", "name")
-        }
+        values = vars(self)
+        return {name: values[name] for name in _MODEL_PARAMETERS}
 
     def _learning_lock(self) -> RLock:
         """Return the lock that serialises learning; scikit-learn allows none in `__init__`."""
@@ -1052,6 +1049,11 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         shown: Self = clone(self, safe=False)
         shown.store = shown_url(self.store)
         return shown
+
+
+_MODEL_PARAMETERS = tuple(
+    name for name in SparseTensorClassifier._parameter_constraints if name not in ("store", "name")
+)
 
 
 class _StoreURL(str):

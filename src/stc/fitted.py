@@ -29,8 +29,10 @@ from stc.io import read_model, write_model
 from stc.io.validation import check_predictions
 from stc.sql import to_sql
 
-# What the encoder makes of items, or the items themselves.
+# Items as in `fit`, or encoded.
 Items = Any
+# Types of values that never change and compare at once.
+_ATOMS = (type(None), bool, int, float, str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -552,19 +554,25 @@ def _equal(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
     """Return whether parameters are the same, as far as that is quick to tell."""
     if ours is theirs:
         return True
-    return ours.keys() == theirs.keys() and all(_same(ours[name], theirs[name]) for name in ours)
+    if ours.keys() != theirs.keys():
+        return False
+    for name, value in ours.items():
+        other = theirs[name]
+        if value is other and type(value) in _ATOMS:
+            continue
+        if type(value) in (list, tuple, dict, *_ATOMS):
+            # What holds arrays has no single truth, and may have been changed in place.
+            if type(value) is not type(other) or not _is_plain(value) or value != other:
+                return False
+        elif value is not other:
+            return False
+    return True
 
 
-def _same(ours: Any, theirs: Any) -> bool:
-    if isinstance(ours, str | int | float | type(None)) or type(ours) in (list, tuple, dict):
-        return type(ours) is type(theirs) and bool(_plain(ours) and ours == theirs)
-    return ours is theirs
-
-
-def _plain(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     """Return whether comparing a value gives true or false, and no array."""
     if isinstance(value, dict):
-        return all(map(_plain, value.values()))
+        return all(map(_is_plain, value.values()))
     if isinstance(value, list | tuple):
-        return all(map(_plain, value))
-    return isinstance(value, str | int | float | type(None))
+        return all(map(_is_plain, value))
+    return isinstance(value, _ATOMS)
