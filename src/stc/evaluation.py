@@ -249,7 +249,7 @@ def _class_figures(confusion: Counter[tuple[Any, Any]]) -> dict[str, Any]:
     cells = [
         {"true": pair[0], "predicted": pair[1], "items": _whole(total)} for pair, total in ordered
     ]
-    averages = _averages(labels, true, predicted, weight, ("macro", "weighted"))
+    averages = label_scores(labels, true, predicted, weight, ("macro", "weighted"))
     return {**averages, "confusion": cells}
 
 
@@ -269,10 +269,10 @@ def _label_figures(counts: dict[Any, Floats]) -> dict[str, Any]:
         )
     )
     weight = np.concatenate([counts[label] for label in labels])
-    return _averages(labels, true, predicted, weight, ("micro", "macro"))
+    return label_scores(labels, true, predicted, weight, ("micro", "macro"))
 
 
-def _averages(
+def label_scores(
     labels: Sequence[Any], true: Any, predicted: Any, weight: Floats, averages: Iterable[str]
 ) -> dict[str, Any]:
     """Return precision, recall and F1 of each label, and their averages, by scikit-learn."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import reprlib
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 import stc
 from stc._core.schema import KIND_NAMES
 from stc.classifier import SparseTensorClassifier
-from stc.explain import Answers, label_text
+from stc.explain import Answers, GlobalExplanation, label_text
 from stc.report.names import Names, clipped
 
 # Maximal number of features per class, and of classes.
@@ -79,39 +79,32 @@ def _number(value: float) -> str:
     return f"{value:,.6g}" if value < 1e6 and value % 1 else f"{round(value):,}"
 
 
-def class_list(model: SparseTensorClassifier, answers: Answers, names: Names) -> dict[str, Any]:
+def class_list(answers: Answers, names: Names) -> dict[str, Any]:
     """Return the classes, most training items first, each with its strongest features."""
-    labels = [label_text(label) for label in answers.names.labels]
-    mass = model.class_mass_
-    order = np.argsort(-mass, kind="stable")[:_LISTED_CLASSES]
-    strongest = _strongest(model, answers)
+    mass = answers.model.class_mass
+    strongest = _strongest(answers)
     rows = [
         {
-            "class": int(k),
+            "class": k,
             "mass": _number(float(mass[k])),
             "features": [
-                [names.of_text(feature), round(share * _MILLION)]
-                for feature, share in strongest.get(int(k), [])
+                [names.of_text(feature), round(share * _MILLION)] for feature, share in strongest[k]
             ],
         }
-        for k in order
+        for k in np.argsort(-mass, kind="stable")[:_LISTED_CLASSES].tolist()
     ]
     return {
-        "names": [clipped(label) for label in labels],
+        "names": [clipped(label_text(label)) for label in answers.names.labels],
         "rows": rows,
-        "left_out": len(labels) - len(rows),
+        "left_out": len(mass) - len(rows),
     }
 
 
-def _strongest(
-    model: SparseTensorClassifier, answers: Answers
-) -> dict[int, list[tuple[str, float]]]:
+def _strongest(answers: Answers) -> dict[int, list[tuple[str, float]]]:
     """Return the strongest features of each class, and their shares of its weights."""
-    column = answers.names.column
-    numbers = pl.DataFrame({"class": column, "number": np.arange(len(column))})
-    table = model.explain().top(_FEATURES).table
-    strongest: dict[int, list[tuple[str, float]]] = {}
-    joined = table.join(numbers.unique("class"), on="class", maintain_order="left")
-    for number, feature, share in joined.select("number", "feature", "share").iter_rows():
-        strongest.setdefault(number, []).append((feature, share))
+    numbers = {label: number for number, label in enumerate(answers.names.column)}
+    table = GlobalExplanation(answers.cascade).top(_FEATURES).table
+    strongest: dict[int, list[tuple[str, float]]] = defaultdict(list)
+    for label, feature, share in table.select("class", "feature", "share").iter_rows():
+        strongest[numbers[label]].append((feature, share))
     return strongest

@@ -16,7 +16,6 @@ from stc.explain import Answers, LocalExplanation
 from stc.explain.answers import value_of
 from stc.explain.highlight import document_text, token_spans
 from stc.report.names import Names, clipped
-from stc.report.truth import Truth
 
 # Maximal number of classes with contributions per item: of a table, and of other data.
 _CLASSES, _CLASSES_LONG = 8, 4
@@ -49,8 +48,10 @@ class ItemData:
         Answers for the items of the page.
     numbers
         Their numbers in the batch.
-    truth
-        Their true classes, if known.
+    true
+        Whether each label is true, if known: items x labels.
+    mistaken
+        Whether any label is predicted wrongly.
     predicted
         Whether each class is predicted: items x classes.
     names
@@ -59,7 +60,8 @@ class ItemData:
 
     answers: Answers
     numbers: NDArray[np.int64]
-    truth: Truth | None
+    true: NDArray[np.bool_] | None
+    mistaken: NDArray[np.bool_]
     predicted: NDArray[np.bool_]
     names: Names
 
@@ -99,9 +101,9 @@ class ItemData:
                 "cf": counterfactuals.get(place),
                 "by": sets[place],
             }
-            if self.truth is not None:
-                data["t"] = np.flatnonzero(self.truth.true[place]).tolist()
-                data["x"] = bool(self.truth.mistaken[place])
+            if self.true is not None:
+                data["t"] = np.flatnonzero(self.true[place]).tolist()
+                data["x"] = bool(self.mistaken[place])
             if self.answers.model.form.multilabel:
                 data["ps"] = np.flatnonzero(self.predicted[place]).tolist()
             if self._interacting or self.answers.model.scales:
@@ -118,8 +120,8 @@ class ItemData:
         """Numbers of the classes shown for each item: predicted, true, most probable others."""
         priority = self.answers.probabilities.copy()
         n_classes = priority.shape[1]
-        if self.truth is not None:
-            priority += 2.0 * self.truth.true[:, :n_classes]
+        if self.true is not None:
+            priority += 2.0 * self.true[:, :n_classes]
         priority[np.arange(len(priority)), self.answers.best] = np.inf
         shown = min(n_classes, _CLASSES_LONG if self._long else _CLASSES)
         order: NDArray[np.int64] = np.argsort(-priority, axis=1, kind="stable")[:, :shown]
@@ -271,14 +273,11 @@ class ItemData:
 
         Work is counted, not timed, so that the page is the same on every machine.
         """
-        mistaken = np.zeros(len(self.numbers), dtype=bool)
-        if self.truth is not None:
-            mistaken = self.truth.mistaken
-        order = np.argsort(~mistaken, kind="stable")
+        order = np.argsort(~self.mistaken, kind="stable")
         if self._interacting or self.answers.cascade.phases:
             limit = _COUNTERFACTUALS_TEXT if self._long else _COUNTERFACTUALS_SEARCHED
             return list(order[:limit].tolist())
-        candidates = order[mistaken[order] | (order < _COUNTERFACTUALS)]
+        candidates = order[self.mistaken[order] | (order < _COUNTERFACTUALS)]
         n_values = np.array([len(self._cells[place]) for place in candidates], dtype=np.int64)
         n_classes = self.answers.probabilities.shape[1]
         work = _WORK_PER_ITEM + (n_values + len(self.answers.raw.columns)) * n_classes

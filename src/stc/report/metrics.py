@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from stc._core.formulas import Floats
+from stc.evaluation import Comparison, label_scores
+from stc.explain import label_text
 from stc.report.names import clipped
-from stc.report.truth import Truth
 
 # Maximal number of classes of the confusion matrix; bins of the calibration curve.
 _LARGEST_MATRIX, _BINS = 25, 10
@@ -19,85 +21,61 @@ _LARGEST_MATRIX, _BINS = 25, 10
 _LISTED = 200
 
 
-def evaluation(truth: Truth, probabilities: Floats) -> dict[str, Any]:
+def evaluation(comparison: Comparison, probabilities: Floats) -> dict[str, Any]:
     """Return accuracy, precision, recall, F1, confusion matrix and calibration curve."""
+    correct = comparison.correct
+    never_learnt = comparison.labels[probabilities.shape[1] :]
     metrics: dict[str, Any] = {
-        "accuracy": _accuracy(truth),
-        "items": len(truth.true),
-        "mistakes": int(truth.mistaken.sum()),
-        "multilabel": truth.multilabel,
-        "averages": _averages(truth),
-        "never_learnt": [clipped(label) for label in truth.labels[probabilities.shape[1] :]],
-        **_of_classes(truth),
+        "accuracy": float(correct.mean()),
+        "items": len(correct),
+        "mistakes": int((~correct).sum()),
+        "multilabel": comparison.multilabel,
+        "never_learnt": [clipped(label_text(label)) for label in never_learnt],
+        **_scores(comparison),
     }
-    if not truth.multilabel:
-        true, predicted = truth.true.argmax(axis=1), truth.predicted.argmax(axis=1)
-        metrics["confusion"] = _confusion(truth, true, predicted)
-        metrics["calibration"] = _calibration(true == predicted, probabilities.max(axis=1))
+    if not comparison.multilabel:
+        metrics["confusion"] = _confusion(comparison)
+        metrics["calibration"] = _calibration(correct, probabilities.max(axis=1))
     return metrics
 
 
-def _accuracy(truth: Truth) -> float:
-    if truth.multilabel:  # right with all labels
-        return float(np.mean(~truth.mistaken))
-    return float(accuracy_score(truth.true.argmax(axis=1), truth.predicted.argmax(axis=1)))
+def _scores(comparison: Comparison) -> dict[str, Any]:
+    """Return the averages, and a row per true or predicted class, most items first."""
+    labels, true, predicted = comparison.labels, comparison.true, comparison.predicted
+    if comparison.multilabel:
+        names = ("micro", "macro")
+        used = (true | predicted).any(axis=0)
+    else:
+        names = ("macro", "weighted")
+        places, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
+        labels = [labels[place] for place in places]
+        true, predicted = np.split(codes, 2)
+        used = np.ones(len(labels), dtype=bool)
+    scores = label_scores(labels, true, predicted, np.ones(len(true)), names)
+    rows = sorted(compress(scores["classes"], used), key=lambda row: -row["support"])
+    return {
+        "averages": [{"name": name, **scores[name]} for name in names],
+        "classes": [{"name": clipped(label_text(row["class"])), **row} for row in rows[:_LISTED]],
+        "classes_left_out": max(len(rows) - _LISTED, 0),
+    }
 
 
-def _scores(truth: Truth, average: str | None) -> Any:
-    if truth.multilabel:
-        return precision_recall_fscore_support(
-            truth.true, truth.predicted, average=average, zero_division=0
-        )
-    pair = truth.true.argmax(axis=1), truth.predicted.argmax(axis=1)
-    shown = np.flatnonzero(truth.true.any(axis=0) | truth.predicted.any(axis=0))
-    labels = np.arange(len(truth.labels)) if average is None else shown
-    return precision_recall_fscore_support(*pair, labels=labels, average=average, zero_division=0)
-
-
-def _averages(truth: Truth) -> list[dict[str, Any]]:
-    rows = []
-    for average in ("micro", "macro") if truth.multilabel else ("macro", "weighted"):
-        precision, recall, f1, _ = _scores(truth, average)
-        scores = {"precision": float(precision), "recall": float(recall), "f1": float(f1)}
-        rows.append({"name": average, **scores})
-    return rows
-
-
-def _of_classes(truth: Truth) -> dict[str, Any]:
-    """Return a row per true or predicted class, most items first."""
-    precision, recall, f1, support = _scores(truth, None)
-    used = np.asarray((truth.true | truth.predicted).any(axis=0))
-    order = [k for k in np.argsort(-support, kind="stable").tolist() if used[k]]
-    rows = [
-        {
-            "name": clipped(truth.labels[k]),
-            "precision": float(precision[k]),
-            "recall": float(recall[k]),
-            "f1": float(f1[k]),
-            "support": int(support[k]),
-        }
-        for k in order
-    ]
-    return {"classes": rows[:_LISTED], "classes_left_out": max(len(rows) - _LISTED, 0)}
-
-
-def _confusion(truth: Truth, true: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]:
+def _confusion(comparison: Comparison) -> dict[str, Any]:
     """Return the confusion matrix (rows true, columns predicted) of the largest classes."""
-    items = np.bincount(np.concatenate([true, predicted]), minlength=len(truth.labels))
+    n_labels, pair = len(comparison.labels), (comparison.true, comparison.predicted)
+    ones = np.ones(len(comparison.true), dtype=np.int64)
+    matrix = sparse.coo_array((ones, pair), shape=(n_labels, n_labels)).tocsr()
+    items = matrix.sum(axis=0) + matrix.sum(axis=1)
     used = np.flatnonzero(items)
-    largest = used[np.argsort(-items[used], kind="stable")][:_LARGEST_MATRIX]
-    shown = np.sort(largest)
-    inside = np.isin(true, shown) & np.isin(predicted, shown)
-    counts = np.full((len(shown), len(shown)), inside.sum())
-    if inside.any() and len(shown) > 1:  # scikit-learn warns about a single class
-        counts = confusion_matrix(true[inside], predicted[inside], labels=shown)
+    shown = np.sort(used[np.argsort(-items[used], kind="stable")][:_LARGEST_MATRIX])
+    counts = matrix[shown][:, shown].toarray()
     totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return {
-        "labels": [clipped(truth.labels[k], 40) for k in shown],
+        "labels": [clipped(label_text(comparison.labels[k]), 40) for k in shown],
         "rows": counts.tolist(),
         "shades": np.round(counts / totals, 3).tolist(),
         "left_out": len(used) - len(shown),
-        "items_left_out": int((~inside).sum()),
+        "items_left_out": int(len(ones) - counts.sum()),
     }
 
 

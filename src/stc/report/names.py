@@ -34,8 +34,8 @@ class Names:
     """
 
     def __init__(self) -> None:
-        self._numbers: dict[Any, int] = {}
-        self._listed: list[Any] = []
+        # The number and the shown form of each name.
+        self._entries: dict[Any, tuple[int, Any]] = {}
 
     def of_text(self, text: str) -> int:
         """Return the number of a word, or of the name of a feature."""
@@ -50,10 +50,7 @@ class Names:
 
     def listed(self) -> list[Any]:
         """Return all names, ordered by number."""
-        return self._listed
+        return [shown for _, shown in self._entries.values()]
 
     def _number(self, key: Any, shown: Any) -> int:
-        number = self._numbers.setdefault(key, len(self._listed))
-        if number == len(self._listed):
-            self._listed.append(shown)
-        return number
+        return self._entries.setdefault(key, (len(self._entries), shown))[0]

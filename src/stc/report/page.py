@@ -7,23 +7,28 @@ import hashlib
 import html
 import json
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from stc._core.model import Model
+from stc._core.target import Target
+from stc._input.columns import split_targets
+from stc._input.reader import BatchReader
 from stc._utils.atomic import atomic_write
 from stc._utils.optional import optional
 from stc.classifier import SparseTensorClassifier
+from stc.evaluation import Comparison, compare
 from stc.exceptions import ParameterError
 from stc.explain import Answers, label_text
 from stc.report.card import class_list, model_card
 from stc.report.items import ItemData
 from stc.report.metrics import evaluation
 from stc.report.names import Names, clipped
-from stc.report.truth import Truth, truth_of
 
 # Characters that could end the script element with the data, or a line in it.
 _UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -122,27 +127,47 @@ def report(
         raise ParameterError(f"max_items: at least 1 expected, got {max_items}")
     model = getattr(model, "best_estimator_", model)
     answers = model.explain(X).answers
-    truth = truth_of(model, answers, X, y)
-    data = _page_data(model, answers, truth, max_items)
+    target = _target(model.fitted_.reader, answers.model, X, y)
+    comparison = None if target is None else compare(model.fitted_, answers, target)
+    data = _page_data(model, answers, comparison, max_items)
     data["title"] = clipped(title or "Sparse Tensor Classifier")
     return Report(_rendered(data))
 
 
+def _target(reader: BatchReader, model: Model, X: Any, y: Any) -> Target | None:
+    """Return the true classes, if they are in y or, for every item, in columns of X."""
+    if y is None:
+        names = reader.target_names or ()
+        columns = split_targets(X, names, needed=False)[1] if names else {}
+        missing = any(value is None for column in columns.values() for value in column)
+        if missing or not names or len(columns) < len(names):
+            return None
+    return reader.target(X, y, model)
+
+
 def _page_data(
-    model: SparseTensorClassifier, answers: Answers, truth: Truth | None, max_items: int
+    model: SparseTensorClassifier, answers: Answers, comparison: Comparison | None, max_items: int
 ) -> dict[str, Any]:
     """Return the data of the page."""
     names = Names()
-    selected = _selected_items(answers, truth, max_items)
+    n_items = answers.raw.n_items
+    labels: Sequence[Any] = answers.names.labels
+    mistaken, true = np.zeros(n_items, dtype=bool), None
+    if comparison is not None:
+        mistaken, true, labels = ~comparison.correct, comparison.true, comparison.labels
+        if not comparison.multilabel:
+            true = true[:, None] == np.arange(len(labels))
+    # Mistakes first, then the others in order.
+    shown = np.sort(np.argsort(~mistaken, kind="stable")[:max_items])
     items = ItemData(
-        answers.select(selected),
-        np.flatnonzero(selected),
-        _selected_truth(truth, selected),
-        model.fitted_.chosen_classes(answers)[selected],
+        answers.select(np.isin(np.arange(n_items), shown)),
+        shown,
+        None if true is None else true[shown],
+        mistaken[shown],
+        model.fitted_.chosen_classes(answers)[shown],
         names,
     )
-    classes = class_list(model, answers, names)
-    labels = answers.names.labels if truth is None else truth.labels
+    classes = class_list(answers, names)
     script = {
         "items": items.listed(),
         "classes": classes,
@@ -153,26 +178,11 @@ def _page_data(
     }
     return {
         "card": model_card(model, answers),
-        "evaluation": None if truth is None else evaluation(truth, answers.probabilities),
+        "evaluation": None if comparison is None else evaluation(comparison, answers.probabilities),
         "classes": classes,
-        "items": {"shown": int(selected.sum()), "all": len(selected)},
+        "items": {"shown": len(shown), "all": n_items},
         "script": script,
     }
-
-
-def _selected_items(answers: Answers, truth: Truth | None, max_items: int) -> Any:
-    """Return a mask of the items on the page: mistakes first, then the others in order."""
-    n_items = answers.raw.n_items
-    order = np.arange(n_items) if truth is None else np.argsort(~truth.mistaken, kind="stable")
-    selected = np.zeros(n_items, dtype=bool)
-    selected[order[:max_items]] = True
-    return selected
-
-
-def _selected_truth(truth: Truth | None, selected: Any) -> Truth | None:
-    if truth is None:
-        return None
-    return replace(truth, true=truth.true[selected], predicted=truth.predicted[selected])
 
 
 def _rendered(data: dict[str, Any]) -> str:
