@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._core.observations import Column, Missing, offsets_of, run_starts
+from stc._core.observations import (
+    Column,
+    Missing,
+    item_offsets,
+    items_of,
+    offsets_of,
+    run_starts,
+)
 from stc._input.bags import Bags, column_of_bags
 from stc._input.scalars import Coded, code_objects, code_series
 from stc._input.values import canonical, is_missing, naming_items
@@ -21,6 +28,26 @@ from stc.exceptions import DataTypeError, StcError
 
 # Number of items in one block of a column of lists.
 _BLOCK_ITEMS = 2048
+
+
+class Categories(NamedTuple):
+    """A categorical column of pandas: the code of each item (-1: missing) and the categories."""
+
+    codes: NDArray[Any]
+    categories: Sequence[Any]
+
+
+# The values of a column as they are read.
+Values = Sequence[Any] | pl.Series | Categories
+
+
+def column_of_values(attribute: str | None, values: Values, missing: Missing) -> Column:
+    """Return a column of Python cells, of a polars Series or of pandas' categories."""
+    if isinstance(values, pl.Series):
+        return column_of_series(attribute, values, missing)
+    if isinstance(values, Categories):
+        return _column_of_categories(attribute, values, missing)
+    return column_of_cells(attribute, values, missing)
 
 
 def column_of_cells(attribute: str | None, cells: Sequence[Any], missing: Missing) -> Column:
@@ -47,12 +74,10 @@ def column_of_series(attribute: str | None, series: pl.Series, missing: Missing)
     return _single(attribute, code_series(series), missing)
 
 
-def column_of_categories(
-    attribute: str, codes: NDArray[Any], categories: Sequence[Any], missing: Missing
-) -> Column:
-    """Return a column of pandas' categories and their codes (-1: missing)."""
+def _column_of_categories(attribute: str | None, values: Categories, missing: Missing) -> Column:
+    codes = values.codes
     try:
-        coded = code_objects(categories)
+        coded = code_objects(values.categories)
     except StcError as error:
         items = np.flatnonzero(codes == error.item)
         error.item = int(items[0]) if len(items) else None
@@ -98,10 +123,11 @@ def _ragged_of_cells(
             except (TypeError, UnicodeError):  # not all of them are strings of Unicode
                 pass
         bags: Sequence[Any] = cells
-        weights = None
+        listed = None
     else:
-        bags, weights = _bags(attribute, cells)
+        bags, listed = _bags(cells)
     offsets = offsets_of(np.fromiter(map(len, bags), dtype=np.int64, count=len(bags)))
+    weights = None if listed is None else as_weights(listed, offsets, column=attribute)
     with naming_items(offsets):
         flat = code_objects(list(chain.from_iterable(bags)))
     return _ragged(attribute, flat, offsets, weights, missing)
@@ -119,9 +145,7 @@ def _token_blocks(cells: Sequence[Any]) -> Iterator[Bags]:
         yield Bags(lengths, pl.Series(list(chain.from_iterable(block)), dtype=pl.String))
 
 
-def _bags(
-    attribute: str | None, cells: Iterable[Any]
-) -> tuple[list[Sequence[Any]], NDArray[np.float64] | None]:
+def _bags(cells: Iterable[Any]) -> tuple[list[Sequence[Any]], list[Any] | None]:
     """Return every cell as a list of values, and the weights if any cell has some."""
     bags: list[Sequence[Any]] = []
     weights: list[Any] = []
@@ -137,10 +161,7 @@ def _bags(
         bag = _bag(cell)
         bags.append(bag)
         weights.extend([1.0] * len(bag))
-    if not weighted:
-        return bags, None
-    items = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-    return bags, as_weights(weights, items, column=attribute)
+    return bags, weights if weighted else None
 
 
 def _bag(cell: Any) -> Sequence[Any]:
@@ -215,12 +236,13 @@ def _ragged(
     missing: Missing,
 ) -> Column:
     """Return a column of several values per item, with the weights of equal values added up."""
-    items = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    items = items_of(offsets)
     codes = flat.codes.astype(np.int64, copy=False)
     values: list[Any] = flat.values
     keep = codes != len(values) if missing == "ignore" else np.ones(len(codes), dtype=bool)
     if weights is not None:
-        check_weights(weights, items, column=attribute)
+        with naming_items(offsets):
+            check_weights(weights, column=attribute)
         keep &= weights > 0
     if not keep.all():
         items, codes = items[keep], codes[keep]
@@ -257,5 +279,5 @@ def column_of_entries(
         starts = run_starts(keys)
         weights = np.add.reduceat(weights[order], starts) if len(starts) else weights[:0]
     items, codes = np.divmod(keys[starts], width)
-    offsets = offsets_of(np.bincount(items, minlength=n_items))
+    offsets = item_offsets(items, n_items)
     return Column(attribute, values, len(values), codes, offsets, weights)

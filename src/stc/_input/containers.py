@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stc._core.observations import Column, Missing, Observations
-from stc._input.cells import column_of_cells, column_of_series
+from stc._input.cells import Values, column_of_cells, column_of_values
 from stc._input.columns import as_frame, as_series, check_records, library_errors
 from stc._input.documents import Tokenizer, column_of_ngrams, columns_of_documents
-from stc._input.pandas import ColumnReader, is_pandas, pandas_reader, strings_of
-from stc._input.values import is_missing, string_series, unmasked
+from stc._input.pandas import is_pandas, strings_of, values_of
+from stc._input.values import is_missing, naming_items, string_series, unmasked
 from stc._input.weights import check_weights
 from stc._utils.threads import thread_map
 from stc.exceptions import DataError, DataTypeError, ParameterError
@@ -58,35 +58,33 @@ def encode(
         Whether an array of numbers holds counts, for a model fitted to a sparse matrix.
     """
     with library_errors("X"):
-        observed = _encode(X, missing, _TextOptions(tokenizer, ngrams), names, counts)
+        observed = _encode(X, _Options(missing, tokenizer, ngrams, names), counts)
     if ngrams > 1 and observed.kind != "documents":
         raise ParameterError(f"ngrams={ngrams} is for documents (strings); X holds {observed.kind}")
     return replace(observed, missing=missing)
 
 
-class _TextOptions(NamedTuple):
-    """Options of reading documents."""
+class _Options(NamedTuple):
+    """Parameters of `encode`."""
 
+    missing: Missing
     tokenizer: Tokenizer | None
     ngrams: int
+    names: Sequence[str]
 
 
-def _encode(
-    X: Any, missing: Missing, text: _TextOptions, names: Sequence[str], counts: bool
-) -> Observations:
+def _encode(X: Any, options: _Options, counts: bool) -> Observations:
     if sparse.issparse(X):
         return _encode_sparse(X)
     if counts and _is_rows(X):
         return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
     if isinstance(X, (list, tuple)):
-        return _encode_sequence(X, missing, text, names)
+        return _encode_sequence(X, options)
     series = as_series(X)
     if series is not None:
-        return _encode_series(series, missing, text, names)
+        return _encode_series(series, options)
     frame = as_frame(X)
-    if frame is not None:
-        return _encode_frame(frame, missing)
-    return _encode_sequence(X, missing, text, names)
+    return _encode_sequence(X, options) if frame is None else _encode_frame(frame, options)
 
 
 # --- sparse matrices -----------------------------------------------------------------------
@@ -101,16 +99,17 @@ def _encode_sparse(X: Any) -> Observations:
     rows = X.tocsr()
     weights = rows.data.astype(np.float64, copy=False)
     if len(weights) and not (weights.min() > 0 and np.isfinite(weights.max())):
-        items = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        _check_counts(weights, items, rows.indices)
+        wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+        with naming_items(rows.indptr):
+            check_weights(weights, column=f"x{rows.indices[wrong[0]]}" if len(wrong) else None)
         rows = sparse.csr_array((weights, rows.indices, rows.indptr), shape=rows.shape, copy=True)
         rows.eliminate_zeros()
         weights = rows.data
-    column = Column(None, None, rows.shape[1], rows.indices, rows.indptr, weights)
     if not rows.has_canonical_format and _has_duplicates(rows):
         rows = sparse.csr_array((weights, rows.indices, rows.indptr), shape=rows.shape, copy=True)
         rows.sum_duplicates()  # in a copy: the matrix of the caller is not changed
-        column = Column(None, None, rows.shape[1], rows.indices, rows.indptr, rows.data)
+        weights = rows.data
+    column = Column(None, None, rows.shape[1], rows.indices, rows.indptr, weights)
     return Observations("counts", rows.shape[0], (column,))
 
 
@@ -129,41 +128,34 @@ def _has_duplicates(rows: Any) -> bool:
     return any(thread_map(in_block, pairwise(bounds)))
 
 
-def _check_counts(weights: Any, items: Any, columns: Any) -> None:
-    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
-    if len(wrong):
-        check_weights(weights, items, column=f"x{columns[wrong[0]]}")
-
-
 # --- documents -----------------------------------------------------------------------------
 
 
-def _encode_series(
-    series: Any, missing: Missing, text: _TextOptions, known: Sequence[str]
-) -> Observations:
+def _encode_series(series: Any, options: _Options) -> Observations:
     """Encode a series of texts, of lists of tokens, or of records."""
     _check_not_empty(len(series), 1)
     if series.dtype in (nw.String, nw.Categorical, nw.Enum):
-        return _encode_documents(strings_of(series, "a document"), missing, text)
+        return _encode_documents(strings_of(series, "a document"), options)
     if series.dtype not in (nw.Object, nw.List, nw.Array, nw.Struct):
         raise _reshape_error(f"a column of {series.dtype}")
     cells = series.to_native().tolist() if is_pandas(series.to_native()) else series.to_list()
     if any(isinstance(cell, (list, tuple, set, frozenset, np.ndarray)) for cell in cells):
-        column = column_of_cells(None, cells, missing)
-        columns = (column,) if text.ngrams == 1 else (column, column_of_ngrams(cells, text.ngrams))
-        return Observations("documents", len(cells), columns)
-    return _encode_sequence(cells, missing, text, known)
+        columns = [column_of_cells(None, cells, options.missing)]
+        if options.ngrams > 1:
+            columns.append(column_of_ngrams(cells, options.ngrams))
+        return Observations("documents", len(cells), tuple(columns))
+    return _encode_sequence(cells, options)
 
 
-def _encode_documents(texts: pl.Series, missing: Missing, text: _TextOptions) -> Observations:
-    columns = columns_of_documents(texts, text.tokenizer, missing, text.ngrams)
+def _encode_documents(texts: pl.Series, options: _Options) -> Observations:
+    columns = columns_of_documents(texts, options.tokenizer, options.missing, options.ngrams)
     return Observations("documents", len(texts), columns)
 
 
 # --- frames --------------------------------------------------------------------------------
 
 
-def _encode_frame(frame: Any, missing: Missing) -> Observations:
+def _encode_frame(frame: Any, options: _Options) -> Observations:
     native = frame.to_native()
     columns = list(native.columns) if is_pandas(native) else frame.columns
     named = all(isinstance(name, str) for name in columns)
@@ -174,28 +166,35 @@ def _encode_frame(frame: Any, missing: Missing) -> Observations:
         )
     _check_not_empty(len(frame), len(columns))
     names = tuple(columns) if named else _positions(len(columns))
-    read = pandas_reader(native) if is_pandas(native) else _polars_reader(frame)
-    return _encode_columns(len(frame), names, named, read, missing)
+    series = None if is_pandas(native) else _polars_columns(frame)
+
+    def read(position: int) -> Values:
+        return values_of(native.iloc[:, position]) if series is None else series[position]
+
+    return _encode_columns(len(frame), names, named, read, options.missing)
 
 
-def _polars_reader(frame: nw.DataFrame[Any]) -> ColumnReader:
+def _polars_columns(frame: nw.DataFrame[Any]) -> list[pl.Series]:
     try:
-        columns = frame.to_polars().get_columns()
+        return frame.to_polars().get_columns()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         for name in frame.columns:
             with library_errors("the column", name):
                 frame[name].to_polars()
         raise
-    return lambda position, name, missing: column_of_series(name, columns[position], missing)
 
 
 def _encode_columns(
-    n_items: int, names: tuple[str, ...], named: bool, read: ColumnReader, missing: Missing
+    n_items: int,
+    names: tuple[str, ...],
+    named: bool,
+    read: Callable[[int], Values],
+    missing: Missing,
 ) -> Observations:
     def encoded(position: int) -> Column:
         with library_errors("the column", names[position]):
             names[position].encode()
-            return read(position, names[position], missing)
+            return column_of_values(names[position], read(position), missing)
 
     many = n_items * len(names) >= _MANY_CELLS
     columns = thread_map(encoded, range(len(names)), worthwhile=many)
@@ -205,9 +204,7 @@ def _encode_columns(
 # --- sequences: documents, records, rows ------------------------------------------------------
 
 
-def _encode_sequence(
-    X: Any, missing: Missing, text: _TextOptions, known: Sequence[str]
-) -> Observations:
+def _encode_sequence(X: Any, options: _Options) -> Observations:
     if isinstance(X, Mapping):
         raise DataTypeError("X is one record", hint="give a list of records, [record]")
     if isinstance(X, str):
@@ -219,18 +216,18 @@ def _encode_sequence(
     if not isinstance(X, (list, tuple)):
         array = _array_of(X)
         if array.ndim != 1:
-            return _encode_array(array, missing)
+            return _encode_array(array, options.missing)
         if array.dtype.kind not in "OUST":
             raise _reshape_error(f"array={reprlib.repr(array)}")
         X = array.tolist()
     _check_not_empty(len(X), 1)
     first = next((item for item in X if item is not None), None)
     if isinstance(first, Mapping):
-        return _encode_records(X, missing, known)
+        return _encode_records(X, options)
     if isinstance(first, (str, bytes)) or first is None:
-        return _encode_texts(X, missing, text)
+        return _encode_texts(X, options)
     if isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1:
-        return _encode_rows(X, missing)
+        return _encode_rows(X, options.missing)
     if isinstance(first, (set, frozenset)):
         raise DataTypeError("X holds sets", hint="give records, {'attribute': {values}}")
     raise _reshape_error(f"array={reprlib.repr(X)}")
@@ -248,10 +245,10 @@ def _array_of(X: Any) -> NDArray[Any]:
     return array
 
 
-def _encode_texts(X: Sequence[Any], missing: Missing, text: _TextOptions) -> Observations:
+def _encode_texts(X: Sequence[Any], options: _Options) -> Observations:
     if not set(map(type, X)) <= {str, type(None)}:
         X = [_text_of(document, item) for item, document in enumerate(X)]
-    return _encode_documents(string_series(X, "a document"), missing, text)
+    return _encode_documents(string_series(X, "a document"), options)
 
 
 def _text_of(document: Any, item: int) -> str | None:
@@ -269,18 +266,18 @@ def _text_of(document: Any, item: int) -> str | None:
     )
 
 
-def _encode_records(X: Sequence[Any], missing: Missing, known: Sequence[str]) -> Observations:
+def _encode_records(X: Sequence[Any], options: _Options) -> Observations:
     check_records(X)
-    keys = dict.fromkeys(chain.from_iterable(X))
-    wanted: dict[Any, None] = {**dict.fromkeys(known), **keys} if missing == "category" else keys
-    for key in wanted:
+    known = options.names if options.missing == "category" else ()
+    names = tuple(dict.fromkeys(chain(known, chain.from_iterable(X))))
+    for key in names:
         if not isinstance(key, str):
             raise DataTypeError(f"the attributes of a record must be strings, got {key!r}")
 
-    def read(position: int, name: str, missing: Missing) -> Column:
-        return column_of_cells(name, [record.get(name) for record in X], missing)
+    def read(position: int) -> list[Any]:
+        return [record.get(names[position]) for record in X]
 
-    observed = _encode_columns(len(X), tuple(wanted), True, read, missing)
+    observed = _encode_columns(len(X), names, True, read, options.missing)
     return replace(observed, closed=False)
 
 
@@ -295,11 +292,7 @@ def _encode_rows(X: Sequence[Any], missing: Missing) -> Observations:
             )
     _check_not_empty(len(X), width)
     columns = list(zip(*X, strict=True))
-
-    def read(position: int, name: str, missing: Missing) -> Column:
-        return column_of_cells(name, columns[position], missing)
-
-    return _encode_columns(len(X), _positions(width), False, read, missing)
+    return _encode_columns(len(X), _positions(width), False, columns.__getitem__, missing)
 
 
 def _encode_array(X: NDArray[Any], missing: Missing) -> Observations:
@@ -309,13 +302,11 @@ def _encode_array(X: NDArray[Any], missing: Missing) -> Observations:
         raise DataError("Complex data not supported", hint="give real numbers or strings")
     _check_not_empty(*X.shape)
 
-    def read(position: int, name: str, missing: Missing) -> Column:
+    def read(position: int) -> list[Any] | pl.Series:
         cells = X[:, position]
         if X.dtype.kind in "biuf" and X.dtype != np.float16:
-            return column_of_series(name, pl.Series(np.ascontiguousarray(cells)), missing)
-        return column_of_cells(
-            name, cells.tolist() if X.dtype.kind in "OUS" else list(cells), missing
-        )
+            return pl.Series(np.ascontiguousarray(cells))
+        return cells.tolist() if X.dtype.kind in "OUS" else list(cells)
 
     return _encode_columns(X.shape[0], _positions(X.shape[1]), False, read, missing)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stc._core.observations import Column, Missing, offsets_of
 from stc._core.product import TupleKeys, object_array
-from stc._input.bags import Bags, column_of_bags
+from stc._input.bags import column_of_bags
 from stc._input.cells import bags_of_lists, blocks_of, column_of_entries, column_of_series
 from stc._input.scalars import code_series
 from stc._input.values import canonical
@@ -35,14 +35,15 @@ def columns_of_documents(
     documents: pl.Series, tokenizer: Tokenizer | None, missing: Missing, ngrams: int
 ) -> tuple[Column, ...]:
     """Return a column of the tokens of documents; with `ngrams` > 1 also one of the n-grams."""
-    if ngrams == 1:
-        return (_column_of_tokens(documents, tokenizer, missing),)
-    tokens = (
-        documents.str.extract_all(TOKEN_PATTERN)
-        if tokenizer is None
-        else _tokenize(documents, tokenizer)
-    )
-    return column_of_series(None, tokens, missing), _column_of_ngrams(tokens, ngrams)
+    if ngrams == 1 and tokenizer is None and missing == "ignore":
+        return (_column_of_words(documents),)
+    tokens = _words(documents) if tokenizer is None else _tokenize(documents, tokenizer)
+    column = column_of_series(None, tokens, missing)
+    return (column,) if ngrams == 1 else (column, _column_of_ngrams(tokens, ngrams))
+
+
+def _words(documents: pl.Series) -> pl.Series:
+    return documents.str.extract_all(TOKEN_PATTERN)
 
 
 def column_of_ngrams(token_lists: Sequence[Any], ngrams: int) -> Column:
@@ -80,18 +81,13 @@ def _column_of_ngrams(tokens: pl.Series, ngrams: int) -> Column:
     return column_of_entries((), values, (all_items, all_codes, None), len(lengths))
 
 
-def _column_of_tokens(
-    documents: pl.Series, tokenizer: Tokenizer | None, missing: Missing
-) -> Column:
-    if tokenizer is not None:
-        return column_of_series(None, _tokenize(documents, tokenizer), missing)
-    if missing == "category":
-        return column_of_series(None, documents.str.extract_all(TOKEN_PATTERN), missing)
+def _column_of_words(documents: pl.Series) -> Column:
     if len(documents) <= _FEW:
         texts = [text or "" for text in documents.to_list()]
         if all(map(str.isascii, texts)):  # Python and polars differ in what other letters are
             return _column_of_few(texts)
-    return column_of_bags(None, blocks_of(documents, _MANY), _bags_of_words)
+    blocks = blocks_of(documents, _MANY)
+    return column_of_bags(None, blocks, lambda block: bags_of_lists(_words(block)))
 
 
 def _column_of_few(texts: Sequence[str]) -> Column:
@@ -115,10 +111,6 @@ def _column_of_few(texts: Sequence[str]) -> Column:
         offsets_of(np.array(lengths)),
         weights if (weights != 1).any() else None,
     )
-
-
-def _bags_of_words(documents: pl.Series) -> Bags:
-    return bags_of_lists(documents.str.extract_all(TOKEN_PATTERN))
 
 
 def _tokenize(documents: pl.Series, tokenizer: Tokenizer) -> pl.Series:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
-from stc._core.observations import Column, Missing
-from stc._input.cells import column_of_categories, column_of_cells, column_of_series
+from stc._input.cells import Categories, Values
 from stc._input.values import is_missing, string_series
-
-# Reads the column at a position under a name.
-ColumnReader = Callable[[int, str, Missing], Column]
 
 
 def is_pandas(native: Any) -> bool:
@@ -41,22 +36,17 @@ def strings_of(series: nw.Series[Any], what: str) -> pl.Series:
     return string_series([None if is_missing(cell) else cell for cell in native.tolist()], what)
 
 
-def pandas_reader(native: Any) -> ColumnReader:
-    """Return a reader of single columns: most need no Arrow, which refuses mixed objects."""
-
-    def read(position: int, name: str, missing: Missing) -> Column:
-        column = native.iloc[:, position]
-        if hasattr(column, "cat") and hasattr(column.cat, "categories"):
-            codes = column.cat.codes.to_numpy()
-            return column_of_categories(name, codes, column.cat.categories.tolist(), missing)
-        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufMm":
-            return column_of_series(name, _series_of_numpy(column.to_numpy()), missing)
-        arrow = arrow_of(column)
-        if arrow is not None:
-            return column_of_series(name, pl.Series(arrow), missing)
-        return column_of_cells(name, column.tolist(), missing)
-
-    return read
+def values_of(column: Any) -> Values:
+    """Return the values of a column; most need no Arrow, which refuses mixed objects."""
+    if hasattr(column, "cat") and hasattr(column.cat, "categories"):
+        return Categories(column.cat.codes.to_numpy(), column.cat.categories.tolist())
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufMm":
+        return _series_of_numpy(column.to_numpy())
+    arrow = arrow_of(column)
+    if arrow is not None:
+        return pl.Series(arrow)
+    cells: list[Any] = column.tolist()
+    return cells
 
 
 def _series_of_numpy(numbers: Any) -> pl.Series:

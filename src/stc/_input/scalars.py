@@ -158,18 +158,11 @@ def _code_distinct(numbers: pl.Series, restore: Any) -> Coded:
     """Code a column by its distinct numbers, which `restore` turns into values."""
     present = numbers.is_not_null().to_numpy()
     distinct, inverse = np.unique(numbers.drop_nulls().to_numpy(), return_inverse=True)
-    texts = [canonical(value) or "" for value in restore(pl.Series(distinct))]
-    values, merge = _distinct_values(texts)
-    codes = np.full(len(numbers), len(values), dtype=np.int64)
-    codes[present] = merge[inverse]
-    return Coded(codes, values, not numbers.null_count())
-
-
-def _distinct_values(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the distinct texts, and for each text its position among them."""
-    index: dict[str, int] = {}
-    positions = [index.setdefault(text, len(index)) for text in texts]
-    return list(index), np.array(positions, dtype=np.int64)
+    # Different numbers may have the same text.
+    coded = _code_few([canonical(value) for value in restore(pl.Series(distinct))])
+    codes = np.full(len(numbers), len(coded.values), dtype=np.int64)
+    codes[present] = coded.codes[inverse]
+    return Coded(codes, coded.values, not numbers.null_count())
 
 
 def _looks_continuous(present: Any, n_distinct: int) -> bool:

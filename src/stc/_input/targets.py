@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from numbers import Real
@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stc._core.observations import Column, offsets_of, sum_by_item
+from stc._core.observations import Column, item_offsets, items_of, offsets_of, sum_by_item
 from stc._core.product import cartesian_product, object_array
 from stc._core.target import Target, TargetForm
 from stc._input.columns import as_frame, as_series, library_errors
@@ -113,8 +113,11 @@ def _plain(y: Any) -> Any:
     if series is not None:
         if series.dtype in (nw.Object, nw.List, nw.Array, nw.Struct):
             labels = series.to_list()
-            if series.dtype == nw.Struct:
-                return [_without_none(weights) for weights in labels]
+            if series.dtype == nw.Struct:  # it has the fields of all items: null is absent
+                return [
+                    weights and {k: v for k, v in weights.items() if v is not None}
+                    for weights in labels
+                ]
             if any(isinstance(label, (*_BAGS, Mapping)) for label in labels):
                 return labels
         return series.to_native()
@@ -122,13 +125,6 @@ def _plain(y: Any) -> Any:
         y = np.asarray(y)
         return _Columns((), [y[:, k] for k in range(y.shape[1])])
     return y
-
-
-def _without_none(weights: Any) -> Any:
-    """Return a dict without the fields that are null: a struct has the fields of all items."""
-    if weights is None:
-        return None
-    return {class_: weight for class_, weight in weights.items() if weight is not None}
 
 
 def _kinds(y: Any) -> set[type]:
@@ -201,10 +197,9 @@ def _encode_indicator(y: Any, names: tuple[str, ...] = ()) -> Target:
         raise DataError(f"a sparse y must have 2 dimensions, got {y.ndim}")
     y = sparse.csr_array(y)  # a new one: the matrix of the caller is not changed
     y.eliminate_zeros()
-    wrong = ~np.isin(y.data, (0, 1))
-    if wrong.any():
-        item = int(np.repeat(np.arange(y.shape[0]), np.diff(y.indptr))[wrong][0])
-        raise DataError("a sparse y is an indicator of labels, with only 0 and 1", item=item)
+    with naming_items(y.indptr):
+        wrong = ~np.isin(y.data, (0, 1))
+        _refuse(wrong, DataError("a sparse y is an indicator of labels, with only 0 and 1"))
     if not y.nnz:
         raise DataError("no item has a label: every entry of the indicator y is 0")
     y.sort_indices()
@@ -264,7 +259,7 @@ def encode_sample_weight(
             f"sample_weight.shape == {weights.shape}, expected {(n_items,)}",
             hint="give one weight for each item",
         )
-    check_weights(weights, np.arange(n_items), column=column, what=what)
+    check_weights(weights, column=column, what=what)
     return weights
 
 
@@ -296,17 +291,10 @@ def _array_of(labels: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
     """Return labels as an array; labels of different types and large integers stay objects."""
     array = np.asarray(labels)
     mixed = array.dtype.kind in "US" and not all(isinstance(x, (str, bytes)) for x in labels)
-    rounded = array.dtype.kind == "f" and _some_inexact(array) and _all_integers(labels)
+    # Integers so large that two of them may have become the same float.
+    inexact = array.dtype.kind == "f" and (abs(array) >= EXACT_FLOAT).any()
+    rounded = inexact and all(isinstance(x, (int, np.integer)) for x in labels)
     return np.asarray(labels, dtype=object) if mixed or rounded else array
-
-
-def _some_inexact(numbers: NDArray[Any]) -> bool:
-    """Return whether some float is so large that two integers may have become the same."""
-    return bool((abs(numbers) >= EXACT_FLOAT).any())
-
-
-def _all_integers(labels: Iterable[Any]) -> bool:
-    return all(isinstance(label, (int, np.integer)) for label in labels)
 
 
 def _factorize(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -329,15 +317,11 @@ def _factorize(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 def _check_numbers(labels: NDArray[np.floating[Any]]) -> None:
     _check_present(np.isnan(labels))
-    infinite = np.isinf(labels)
-    if infinite.any():
-        raise DataError(
-            "Input y contains infinity or a value too large for dtype('float64')",
-            item=int(np.flatnonzero(infinite)[0]),
-        )
-    fractions = labels % 1 != 0
-    if fractions.any():
-        item = int(np.flatnonzero(fractions)[0])
+    infinity = "Input y contains infinity or a value too large for dtype('float64')"
+    _refuse(np.isinf(labels), DataError(infinity))
+    fractions = np.flatnonzero(labels % 1)
+    if len(fractions):
+        item = int(fractions[0])
         raise DataError(
             f"Unknown label type: continuous. y holds the fraction {labels[item]}, not a class",
             item=item,
@@ -382,19 +366,16 @@ def _encode_distributions(y: list[Any]) -> Column:
                 f"expected a dict class -> weight in y like the others, got {kind}", item=item
             )
     lengths = np.array([len(weights) for weights in y], dtype=np.int64)
-    items = np.repeat(np.arange(len(y)), lengths)
-    flat = list(chain.from_iterable(weights.values() for weights in y))
-    weights = as_weights(flat, items, what="the weight of a class in y")
     offsets = offsets_of(lengths)
+    flat = list(chain.from_iterable(weights.values() for weights in y))
+    weights = as_weights(flat, offsets, what="the weight of a class in y")
     with np.errstate(over="ignore"):
         totals = sum_by_item(weights, offsets)
-    check_weights(totals, np.arange(len(y)), what="the sum of the weights of the classes in y")
-    if not totals.all():
-        item = int(np.flatnonzero(totals == 0)[0])
-        raise DataError("the weights of the classes in y are all zero", item=item)
+    check_weights(totals, what="the sum of the weights of the classes in y")
+    _refuse(totals == 0, DataError("the weights of the classes in y are all zero"))
     classes, codes = _factorize_flat(list(chain.from_iterable(y)), offsets)
-    positive = weights > 0
-    offsets = offsets_of(np.bincount(items[positive], minlength=len(y)))
+    positive, items = weights > 0, items_of(offsets)
+    offsets = item_offsets(items[positive], len(y))
     shares = (weights / totals[items])[positive]
     return Column(None, classes, len(classes), codes[positive], offsets, shares)
 
@@ -417,6 +398,11 @@ def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _check_present(missing: NDArray[np.bool_]) -> None:
-    if missing.any():
-        item = int(np.flatnonzero(missing)[0])
-        raise MissingLabelError("Input y contains NaN: the item has no label", item=item)
+    _refuse(missing, MissingLabelError("Input y contains NaN: the item has no label"))
+
+
+def _refuse(wrong: NDArray[np.bool_], error: DataError) -> None:
+    """Raise an error for the first item that is wrong, if any."""
+    if wrong.any():
+        error.item = int(np.flatnonzero(wrong)[0])
+        raise error

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stc._input.values import unmasked
+from stc._core.formulas import Floats
+from stc._input.values import naming_items, unmasked
 from stc.exceptions import DataError, DataTypeError
-
-Floats = NDArray[np.float64]
 
 
 def as_weights(
-    weights: list[Any], items: NDArray[Any], *, column: str | None = None, what: str = "a weight"
+    weights: list[Any], offsets: NDArray[Any], *, column: str | None = None, what: str = "a weight"
 ) -> Floats:
     """Return weights as a checked array; raise for the first bad one, naming its item.
 
@@ -23,19 +22,15 @@ def as_weights(
     ----------
     weights
         One weight for each value.
-    items
-        The item of each value.
+    offsets
+        Bounds of the values of each item.
     column, what
         Column of the values and noun of a weight, for error messages.
     """
     cells = np.fromiter(weights, dtype=object, count=len(weights))  # a list in it is one cell
-    try:
+    with naming_items(offsets):
         numbers = as_floats(cells, column=column, what=what)
-    except DataTypeError as error:
-        if error.item is not None:
-            error.item = int(items[error.item])
-        raise
-    check_weights(numbers, items, column=column, what=what)
+        check_weights(numbers, column=column, what=what)
     return numbers
 
 
@@ -75,19 +70,13 @@ def _is_float(number: Any) -> bool:
 
 
 def check_weights(
-    weights: NDArray[Any],
-    items: NDArray[Any],
-    *,
-    column: str | None = None,
-    what: str = "a weight",
+    weights: NDArray[Any], *, column: str | None = None, what: str = "a weight"
 ) -> None:
-    """Raise if a weight is negative, infinite or NaN, naming its item."""
+    """Raise if a weight is negative, infinite or NaN, with its position as item."""
     # One pass that finds nothing is the common case; the item is looked up only on failure.
     if not len(weights) or (weights.min() >= 0 and np.isfinite(weights.max())):
         return
-    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))[0]
+    item = int(np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))[0])
     raise DataError(
-        f"{what} must be finite and not negative, got {weights[wrong]}",
-        column=column,
-        item=int(items[wrong]),
+        f"{what} must be finite and not negative, got {weights[item]}", column=column, item=item
     )
