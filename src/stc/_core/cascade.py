@@ -184,8 +184,8 @@ class Cascade:
         left = np.arange(observed.n_items)
         for place, subset in enumerate(self.policy[:-1]):
             located = self._located(observed, subset, numbers[left])
-            scores = self.scorer(subset).map(located, _identity)
-            scored: NDArray[np.bool_] = np.asarray(scores.any(axis=1))
+            scores = self.scorer(subset).map(located, lambda U: U)
+            scored = np.asarray(scores.any(axis=1))
             U[left[scored]], used[left[scored]] = scores[scored], place
             left = left[~scored]
             if not len(left):
@@ -261,7 +261,3 @@ class Cascade:
                 break
             observed = observed.select(shares == 0)
         return coverage
-
-
-def _identity(U: Floats) -> Floats:
-    return U

@@ -88,10 +88,8 @@ def union(columns: Sequence[Column], n_items: int) -> Column:
     unweighted = all(column.weights is None for column in columns)
     angles = None
     if any(column.angles is not None for column in columns):
-        turned = [
-            (np.zeros(len(part[1])) if column.angles is None else _entry_angles(column), *part[1:])
-            for column, part in zip(columns, parts, strict=True)
-        ]
+        each = map(_entry_angles, columns)
+        turned = [(theta, *part[1:]) for theta, part in zip(each, parts, strict=True)]
         angles = concatenate_by_item(turned)[0]
     return Column(None, range(size), size, codes, offsets, None if unweighted else weights, angles)
 
@@ -142,7 +140,7 @@ def _crossed_bags(columns: Sequence[Column]) -> Column:
         within = np.arange(len(entries)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         items = items[entries]
         chosen = offsets[items] + within
-        theta = theta[entries] + (0.0 if column.angles is None else _entry_angles(column)[chosen])
+        theta = theta[entries] + _entry_angles(column)[chosen]
         keys.repeat(entries)
         keys.append(codes[chosen], column.n_values)
         if weights is None:
@@ -160,7 +158,8 @@ def _crossed_bags(columns: Sequence[Column]) -> Column:
 
 def _entry_angles(column: Column) -> NDArray[np.float64]:
     """Return the angle of each entry of a column."""
-    assert column.angles is not None
+    if column.angles is None:
+        return np.zeros(len(column.entries()[1]))
     if column.offsets is not None or column.complete:
         return column.angles
     return np.asarray(column.angles[column.codes != column.n_values])

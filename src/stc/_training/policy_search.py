@@ -288,20 +288,16 @@ class _Validation:
         self.hyper = hyper
         truth = target.matrix().toarray()
         classes = np.argmax(truth, axis=1)
-        self._splits = []
+        self._splits: list[_Holdout] = []
+        self.frequencies: tuple[Floats, ...] = ()
         for _ in range(agent.iterations):
             test = stratified_sample(classes, agent.validation, generator)
             train = ~test
-            weight = np.ascontiguousarray(sample_weight[train])
-            known = train, target.select(train), weight
-            self._splits.append(_Holdout(*known, truth[test], sample_weight[test]))
+            weight, labels = np.ascontiguousarray(sample_weight[train]), target.select(train)
+            self._splits.append(_Holdout(train, labels, weight, truth[test], sample_weight[test]))
+            mass = weight @ labels.matrix()
+            self.frequencies += (np.broadcast_to(mass / mass.sum(), truth[test].shape),)
         self.n_items = sum(len(split.weight) for split in self._splits)
-        self.frequencies = tuple(self._frequencies(split) for split in self._splits)
-
-    @staticmethod
-    def _frequencies(split: _Holdout) -> Floats:
-        mass = split.sample_weight @ split.target.matrix()
-        return np.broadcast_to(mass / mass.sum(), split.truth.shape)
 
     def predictions(self, column: Column, fallback: tuple[Floats, ...]) -> tuple[Floats, ...]:
         """Return probabilities by a column of features; the fallback where there is no score."""
@@ -321,10 +317,9 @@ class _Validation:
         scorer = Scorer(Vocabulary(size=column.n_values), log_W, self.hyper.power)
         held_out = Observations("table", len(split.weight), (column.select(~split.train),))
         U = scorer.map(held_out, lambda U: U)
-        scored = np.asarray(U.any(axis=1))[:, None]
-        # Rows without a score, for which the frequencies stand here, are replaced below.
+        # Rows without a score, for which the frequencies stand here, are replaced.
         P = formulas.probabilities(U, self.hyper.power, fallback[0])
-        return np.where(scored, P, fallback)
+        return np.where(U.any(axis=1, keepdims=True), P, fallback)
 
     def value(self, predictions: tuple[Floats, ...]) -> float:
         """Return the mean reward over the held-out items of all splits."""
