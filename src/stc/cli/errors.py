@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 import warnings
@@ -16,8 +15,6 @@ from stc.exceptions import HardlyCategoricalWarning, StcError
 
 # The exit codes, as listed by `stc --help` and docs/cli.md.
 UNEXPECTED, USAGE, FILE, DATA, MODEL, NOT_INSTALLED, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
-# polars gives the error number of the operating system only in this text.
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 # Longest message, which may quote a cell of any size.
 _MAX_LENGTH = 2000
 
@@ -90,12 +87,12 @@ def writing(path: str) -> Iterator[None]:
 
     try:
         yield
-    except (OSError, pl.exceptions.PolarsError) as error:
-        match = _OS_ERROR.search(str(error))
-        number = int(match[1]) if match else getattr(error, "errno", None)
-        if number is None or isinstance(error, BrokenPipeError):
-            raise
-        raise CommandError(f"{path}: {os.strerror(number)}", FILE) from error
+    except BrokenPipeError:
+        raise
+    except (OSError, pl.exceptions.PolarsError) as error:  # polars gives no error number
+        number = getattr(error, "errno", None)
+        message = os.strerror(number) if number else one_line(str(error))
+        raise CommandError(f"{path}: {message}", FILE) from error
 
 
 def one_line(text: str) -> str:
