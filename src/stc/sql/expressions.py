@@ -47,12 +47,6 @@ def number(value: float) -> Node:
     return exp.Literal(this=digits, is_string=False)
 
 
-def integer(value: int) -> Node:
-    """Return an integer literal."""
-    absolute = exp.Literal(this=str(abs(int(value))), is_string=False)
-    return exp.Neg(this=absolute) if value < 0 else absolute
-
-
 def literal(value: Any, kind: str) -> Node:
     """Return a literal for a column of this type."""
     if kind == "boolean":
@@ -61,7 +55,7 @@ def literal(value: Any, kind: str) -> Node:
         return text(str(value))
     if kind == "double":
         return number(value) if value else _ZERO
-    return integer(value)
+    return exp.convert(value)
 
 
 def kind_of(labels: Iterable[Any]) -> str:
@@ -79,6 +73,11 @@ def column(name: str, table: str) -> Node:
     return exp.column(name, table=table)
 
 
+def columns(names: Iterable[str], table: str) -> list[Node]:
+    """Return columns of a subquery."""
+    return [column(name, table) for name in names]
+
+
 def table(name: str, alias: str) -> Node:
     """Return a subquery under an alias."""
     return exp.alias_(exp.to_table(name), alias, table=True)
@@ -92,42 +91,7 @@ def user_column(name: str, table: str) -> Node:
     return exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(table))
 
 
-# --- operators, which copy their operands -------------------------------------------------------
-
-
-def equal(left: Node, right: Node) -> Node:
-    """Return `left = right`."""
-    return exp.EQ(this=left.copy(), expression=right.copy())
-
-
-def greater(left: Node, right: Node) -> Node:
-    """Return `left > right`."""
-    return exp.GT(this=left.copy(), expression=right.copy())
-
-
-def at_least(left: Node, right: Node) -> Node:
-    """Return `left >= right`."""
-    return exp.GTE(this=left.copy(), expression=right.copy())
-
-
-def product(left: Node, right: Node) -> Node:
-    """Return `left * right`."""
-    return exp.Mul(this=left.copy(), expression=right.copy())
-
-
-def ratio(left: Node, right: Node) -> Node:
-    """Return `left / right`."""
-    return exp.Div(this=left.copy(), expression=right.copy())
-
-
-def is_null(value: Node) -> Node:
-    """Return `value IS NULL`."""
-    return exp.Is(this=value.copy(), expression=exp.null())
-
-
-def is_not_null(value: Node) -> Node:
-    """Return `NOT value IS NULL`."""
-    return exp.Not(this=is_null(value))
+# --- expressions; the operators of sqlglot copy their operands ------------------------------------
 
 
 def total(parts: Sequence[Node]) -> Node:
@@ -156,10 +120,10 @@ def greatest(parts: Sequence[Node], dialect: str) -> Node:
     return exp.Anonymous(this=name, expressions=[part.copy() for part in parts])
 
 
-def case(*branches: tuple[Node, Node], default: Node | None = None) -> Node:
-    """Return the value of the first branch whose condition is true."""
-    ifs = [exp.If(this=condition, true=result) for condition, result in branches]
-    return exp.Case(ifs=ifs, default=default)
+def case(*branches: tuple[Node, Node], default: Node = None) -> Node:
+    """Return the value of the first branch whose condition is true; numbers become literals."""
+    ifs = [exp.If(this=condition, true=exp.convert(result)) for condition, result in branches]
+    return exp.Case(ifs=ifs, default=None if default is None else exp.convert(default))
 
 
 def union(selects: Sequence[Node]) -> Node:
@@ -182,20 +146,12 @@ class Query:
 
     def __init__(self, dialect: str) -> None:
         self.dialect = dialect
-        self._subqueries: list[exp.CTE] = []
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the subqueries."""
-        return [subquery.alias for subquery in self._subqueries]
+        self.subqueries: dict[str, tuple[Node, bool | None]] = {}
 
     def add(self, name: str, select: Node, *, once: bool = False) -> str:
         """Add a subquery and return its name; `once`: it is used often, and computed once."""
-        alias = exp.TableAlias(this=exp.to_identifier(name))
-        subquery = exp.CTE(this=select, alias=alias)
-        if once and self.dialect in _MATERIALIZED:
-            subquery.set("materialized", True)
-        self._subqueries.append(subquery)
+        materialized = True if once and self.dialect in _MATERIALIZED else None
+        self.subqueries[name] = select, materialized
         return name
 
     def add_values(self, name: str, columns: Mapping[str, Values]) -> str:
@@ -255,11 +211,6 @@ class Query:
 
     def completed(self, select: exp.Select) -> exp.Select:
         """Return a select with the subqueries before it."""
-        for subquery in self._subqueries:
-            select = select.with_(
-                subquery.args["alias"],
-                as_=subquery.this,
-                materialized=subquery.args.get("materialized"),
-                copy=False,
-            )
+        for name, (subquery, materialized) in self.subqueries.items():
+            select = select.with_(name, as_=subquery, materialized=materialized, copy=False)
         return select

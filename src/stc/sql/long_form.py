@@ -6,9 +6,17 @@ from sqlglot import exp
 
 from stc.sql import expressions as sql
 from stc.sql.expressions import Node, Query, Values
-from stc.sql.feature_table import KnownFeatures
-from stc.sql.probabilities import exponential, fallback, label_probability
-from stc.sql.scores import add_scores, coordinates, ids, log_share, modulus
+from stc.sql.items import KnownFeatures
+from stc.sql.scores import (
+    add_scores,
+    coordinates,
+    exponential,
+    fallback,
+    ids,
+    label_probability,
+    log_share,
+    modulus,
+)
 from stc.sql.weights import Classes, ModelWeights, Step, Term
 
 
@@ -21,7 +29,7 @@ def long_scores(
         return None
     name = query.add("stc_logarithms", logarithms)
     power = exponential(sql.column("logarithm", "l")).as_("power")
-    select = exp.select(sql.column("item", "l"), sql.column("class", "l"), power)
+    select = exp.select(*sql.columns(("item", "class"), "l"), power)
     return query.add("stc_powers", select.from_(sql.table(name, "l")))
 
 
@@ -40,11 +48,9 @@ def _layout(term: Term, has_phases: bool) -> dict[str, Values]:
 def _scores(sums: str, place: int, step: Step) -> Node:
     score = sql.column("x", "s")
     if step.has_phases:
-        score = modulus(score, sql.column("y", "s"), sql.column("r", "s"))
-    select = exp.select(
-        sql.column("item", "s"), sql.column("class", "s"), score.copy().as_("score")
-    )
-    return select.from_(sql.table(sums, "s")).where(sql.greater(score, sql.integer(0)))
+        score = modulus(*sql.columns("xyr", "s"))
+    select = exp.select(*sql.columns(("item", "class"), "s"), score.copy().as_("score"))
+    return select.from_(sql.table(sums, "s")).where(score > 0)
 
 
 def _logarithms(scores: str, step: Step) -> Node:
@@ -58,15 +64,14 @@ def long_answers(query: Query, powers: str | None, classes: Classes) -> exp.Sele
     """Return the select of the probability of each class for each item."""
     _add_classes(query, classes)
     totals = _add_totals(query, powers)
-    power, whole = sql.column("power", "g"), sql.column("total", "g")
-    share = sql.ratio(power, whole)
+    power, whole = sql.columns(("power", "total"), "g")
+    share = power / whole
     if classes.kind == "indicator":
         share = label_probability(power, sql.column("threshold", "c"), query.dialect)
-    known = sql.greater(whole, sql.integer(0))
-    probability = sql.case((known, share), default=sql.column("otherwise", "c"))
+    probability = sql.case((whole > 0, share), default=sql.column("otherwise", "c"))
     label = sql.column("id" if classes.joint else "class", "c").as_("class")
     select = exp.select(sql.column("item", "g"), label, probability.as_("probability"))
-    same_class = sql.equal(sql.column("id", "c"), sql.column("class", "g"))
+    same_class = sql.column("id", "c").eq(sql.column("class", "g"))
     select = select.from_(sql.table(totals, "g")).join(sql.table("stc_classes", "c"), on=same_class)
     return _marginals(query, select, classes) if classes.joint else select
 
@@ -83,18 +88,15 @@ def _add_totals(query: Query, powers: str | None) -> str:
     rows = rows.join(sql.table("stc_classes", "c"), join_type="cross")
     names = ("item", "class", "power")
     if powers is not None:
-        scored = exp.select(*(sql.column(name, "p") for name in names)).from_(
-            sql.table(powers, "p")
-        )
+        scored = exp.select(*sql.columns(names, "p")).from_(sql.table(powers, "p"))
         rows = sql.union([rows, scored])
-    keys = [sql.column(name, "e") for name in names[:2]]
+    keys = sql.columns(names[:2], "e")
     select = exp.select(*keys, exp.Sum(this=sql.column("power", "e")).as_("power"))
     select = select.from_(rows.subquery("e")).group_by(*(key.copy() for key in keys))
     grid = query.add("stc_grid", select)
-    total = exp.Window(
-        this=exp.Sum(this=sql.column("power", "g")), partition_by=[sql.column("item", "g")]
-    )
-    select = exp.select(*(sql.column(name, "g") for name in names), total.as_("total"))
+    item, _, power = columns = sql.columns(names, "g")
+    total = exp.Window(this=exp.Sum(this=power.copy()), partition_by=[item.copy()])
+    select = exp.select(*columns, total.as_("total"))
     return query.add("stc_totals", select.from_(sql.table(grid, "g")))
 
 
@@ -122,6 +124,6 @@ def _marginals(query: Query, joint: exp.Select, classes: Classes) -> exp.Select:
     query.add_values("stc_labels", columns)
     keys = [sql.column("item", "j"), sql.column("target", "c"), sql.column("class", "c")]
     select = exp.select(*keys, exp.Sum(this=sql.column("probability", "j")).as_("probability"))
-    same_class = sql.equal(sql.column("id", "c"), sql.column("class", "j"))
+    same_class = sql.column("id", "c").eq(sql.column("class", "j"))
     select = select.from_(sql.table(name, "j")).join(sql.table("stc_labels", "c"), on=same_class)
     return select.group_by(*(key.copy() for key in keys))

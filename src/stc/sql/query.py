@@ -14,8 +14,7 @@ from stc._core.cascade import Cascade
 from stc._core.formulas import Floats
 from stc.exceptions import ParameterError, ParameterTypeError
 from stc.sql.expressions import Query
-from stc.sql.feature_table import parse_table, read_features
-from stc.sql.item_table import read_items
+from stc.sql.items import parse_table, read_features, read_items
 from stc.sql.long_form import long_answers, long_scores
 from stc.sql.weights import Classes, ModelWeights
 from stc.sql.wide_form import wide_answers, wide_scores
@@ -49,7 +48,7 @@ def query_text(
     scores = long_scores if form == "long" else wide_scores
     answers = long_answers if form == "long" else wide_answers
     select = answers(query, scores(query, weights, classes, known), classes)
-    if table.name.lower() in query.names:
+    if table.name.lower() in query.subqueries:
         raise ParameterError(
             f"the query has a part named {table.name!r}, as the table is", hint="rename the table"
         )

@@ -1,21 +1,25 @@
-"""Scores: the weights of each set of the policy, joined with the features of the items."""
+"""Scores, the weights of the policy joined with the features of the items, and probabilities."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
 from stc._core.formulas import Floats
+from stc._training.label_thresholds import label_probabilities
 from stc.sql import expressions as sql
 from stc.sql.expressions import Node, Query, Values
-from stc.sql.feature_table import KnownFeatures
-from stc.sql.weights import ModelWeights, Step, Term
+from stc.sql.items import KnownFeatures
+from stc.sql.weights import Classes, ModelWeights, Step, Term
 
 # Where contributions cancel, rounding leaves scores below this share of the weights.
 _CANCELLED = 1e-14
+# PostgreSQL raises an error for exp() of less, which underflows.
+_MIN_EXPONENT = -700.0
 
 # From a term, and whether the set has phases, to the columns of its table of weights.
 FeatureMatrix = Callable[[Term, bool], dict[str, Values]]
@@ -40,15 +44,14 @@ def ids(parts: NDArray[np.int64]) -> dict[str, Values]:
 
 def modulus(x: Node, y: Node, weight: Node) -> Node:
     """Return `|x + iy|`, or 0 if only rounding is left of the weight."""
-    root = exp.Sqrt(this=exp.Add(this=sql.product(x, x), expression=sql.product(y, y)))
-    above = sql.greater(root, sql.product(sql.number(_CANCELLED), weight))
-    return sql.case((above, root), default=sql.number(0.0))
+    root = exp.Sqrt(this=exp.Add(this=x * x, expression=y * y))
+    above = exp.GT(this=root, expression=sql.number(_CANCELLED) * weight)
+    return sql.case((above, root.copy()), default=sql.number(0.0))
 
 
 def log_share(score: Node, top: Node, step: Step) -> Node:
     """Return `ln U_i^(1/p)` minus that of the item's highest score."""
-    difference = exp.Sub(this=exp.Ln(this=score.copy()), expression=exp.Ln(this=top.copy()))
-    return sql.product(exp.Paren(this=difference), sql.number(step.exponent))
+    return (exp.Ln(this=score) - exp.Ln(this=top)) * sql.number(step.exponent)
 
 
 def add_scores(
@@ -113,7 +116,7 @@ def _add_sums(
         selects.append(_sums_of_term(name, width, keys, summed, known, weights.power))
     grouped = selects[0]
     if len(selects) > 1:
-        groups = [sql.column(name, "s") for name in ("item", *keys)]
+        groups = sql.columns(("item", *keys), "s")
         sums = [exp.Sum(this=sql.column(name, "s")).as_(name) for name in summed]
         grouped = exp.select(*groups, *sums).from_(
             sql.union(selects).subquery("s", copy=False), copy=False
@@ -131,28 +134,26 @@ def _sums_of_term(
     power: float,
 ) -> exp.Select:
     """Return the sums over one table of weights; an item has a feature if it has all its parts."""
-    groups = [sql.column("item", "k0"), *(sql.column(name, "w") for name in keys)]
+    groups = [sql.column("item", "k0"), *sql.columns(keys, "w")]
     select = exp.select(*groups)
     factor = _power([sql.column("weight", f"k{k}") for k in range(width)], power)
     for name in summed:
         amount = sql.column(name, "w")
         if known.weighted:
-            amount = sql.product(amount, factor)
+            amount = exp.Mul(this=amount, expression=factor.copy())
         select = select.select(exp.Sum(this=amount).as_(name), copy=False)
     select = select.from_(sql.table(weights, "w"), copy=False)
     for k in range(width):
-        same = sql.equal(sql.column("feature", f"k{k}"), sql.column(f"id{k}", "w"))
+        same = sql.column("feature", f"k{k}").eq(sql.column(f"id{k}", "w"))
         if k:
-            same = exp.and_(sql.equal(sql.column("item", f"k{k}"), sql.column("item", "k0")), same)
+            same = exp.and_(sql.column("item", f"k{k}").eq(sql.column("item", "k0")), same)
         select = select.join(sql.table(known.name, f"k{k}"), on=same, copy=False)
     return select.group_by(*(group.copy() for group in groups), copy=False)
 
 
 def _power(factors: Sequence[Node], power: float) -> Node:
     """Return `x^p` of a product x."""
-    whole = factors[0]
-    for factor in factors[1:]:
-        whole = sql.product(whole, factor)
+    whole = prod(factors[1:], start=factors[0])
     if power == 0.5:
         return exp.Sqrt(this=whole)
     base = exp.Paren(this=whole) if len(factors) > 1 else whole
@@ -165,10 +166,35 @@ def _without_scored(query: Query, known: KnownFeatures, scores: str, place: int)
     if query.dialect == "sqlite":  # SQLite is slow with EXISTS, PostgreSQL with IN
         is_scored: Node = exp.In(this=sql.column("item", "k"), query=scored.subquery())
     else:
-        is_scored = exp.Exists(
-            this=scored.where(sql.equal(sql.column("item", "s"), sql.column("item", "k")))
-        )
+        same_item = sql.column("item", "s").eq(sql.column("item", "k"))
+        is_scored = exp.Exists(this=scored.where(same_item))
     names = ["item", "feature", *(["weight"] if known.weighted else [])]
-    select = exp.select(*(sql.column(name, "k") for name in names))
+    select = exp.select(*sql.columns(names, "k"))
     select = select.from_(sql.table(known.name, "k")).where(exp.Not(this=is_scored))
     return known._replace(name=query.add(f"stc_left_{place}", select, once=True))
+
+
+# --- probabilities --------------------------------------------------------------------------------
+
+
+def exponential(logarithm: Node) -> Node:
+    """Return `exp()` of a logarithm; 0 if it is NULL or the result underflows."""
+    fits = logarithm > sql.number(_MIN_EXPONENT)
+    return sql.case((fits, exp.Exp(this=logarithm)), default=sql.number(0.0))
+
+
+def label_probability(share: Node, threshold: Node, dialect: str) -> Node:
+    """Return the probability of a label; see `label_thresholds.label_probabilities`."""
+    above_half, tiny = np.nextafter(0.5, 1.0), np.finfo(np.float64).tiny
+    at_least = [
+        sql.greatest([share / (share + threshold), sql.number(least)], dialect)
+        for least in (above_half, tiny)
+    ]
+    return sql.case((share >= threshold, at_least[0]), default=at_least[1])
+
+
+def fallback(classes: Classes) -> Floats:
+    """Return the probability of each class for an item without known features."""
+    if classes.kind == "indicator" and classes.thresholds is not None:
+        return np.ravel(label_probabilities(classes.frequencies[None], classes.thresholds))
+    return classes.frequencies

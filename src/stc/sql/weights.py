@@ -108,11 +108,6 @@ class ModelWeights:
         return list(dict.fromkeys(str(attribute) for attribute, _ in self.features))
 
 
-def spelled(feature: Feature) -> str:
-    """Return the name of a feature."""
-    return feature_name(*feature)
-
-
 def escaped_name(feature: Feature) -> str:
     """Return a name of a feature that no other feature has, whatever attributes are called."""
     attribute, value = feature

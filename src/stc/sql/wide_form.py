@@ -11,9 +11,17 @@ from sqlglot import exp
 from stc.exceptions import DataError
 from stc.sql import expressions as sql
 from stc.sql.expressions import Node, Query, Values
-from stc.sql.feature_table import KnownFeatures
-from stc.sql.probabilities import exponential, fallback, label_probability
-from stc.sql.scores import add_scores, coordinates, ids, log_share, modulus
+from stc.sql.items import KnownFeatures
+from stc.sql.scores import (
+    add_scores,
+    coordinates,
+    exponential,
+    fallback,
+    ids,
+    label_probability,
+    log_share,
+    modulus,
+)
 from stc.sql.weights import Classes, ModelWeights, Step, Term
 
 
@@ -28,11 +36,11 @@ def wide_scores(
         return None
     name = query.add("stc_logarithms", logarithms, once=True)
     powers = [exponential(sql.column(f"l{k}", "l")).as_(f"q{k}") for k in range(size)]
-    select = exp.select(sql.column("item", "l"), sql.column("best", "l"), *powers)
+    select = exp.select(*sql.columns(("item", "best"), "l"), *powers)
     name = query.add("stc_powers", select.from_(sql.table(name, "l")), once=True)
-    powers = [sql.column(f"q{k}", "q") for k in range(size)]
-    whole = sql.total([power.copy() for power in powers]).as_("total")
-    select = exp.select(sql.column("item", "q"), sql.column("best", "q"), *powers, whole)
+    names = [f"q{k}" for k in range(size)]
+    whole = sql.total(sql.columns(names, "q")).as_("total")
+    select = exp.select(*sql.columns(("item", "best", *names), "q"), whole)
     return query.add("stc_totals", select.from_(sql.table(name, "q")), once=True)
 
 
@@ -52,7 +60,7 @@ def _scores(query: Query, size: int, sums: str, place: int, step: Step) -> Node:
     item = sql.column("item", "s")
     if step.has_phases:
         moduli = [
-            modulus(*(sql.column(f"{name}{k}", "s") for name in "xyr")).as_(f"x{k}")
+            modulus(*sql.columns((f"x{k}", f"y{k}", f"r{k}"), "s")).as_(f"x{k}")
             for k in range(size)
         ]
         select = exp.select(item.copy(), *moduli).from_(sql.table(sums, "s"))
@@ -60,21 +68,20 @@ def _scores(query: Query, size: int, sums: str, place: int, step: Step) -> Node:
     scores = [sql.column(f"x{k}", "s") for k in range(size)]
     top = sql.greatest(scores, query.dialect)
     select = exp.select(item, *scores, top.copy().as_("top")).from_(sql.table(sums, "s"))
-    return select.where(sql.greater(top, sql.integer(0)))
+    return select.where(top > 0)
 
 
 def _logarithms(size: int, scores: str, step: Step) -> Node:
     """Return the select of the best class of each item, and its scores relative to the highest."""
     top = sql.column("top", "u")
     every = [sql.column(f"x{k}", "u") for k in range(size)]
-    best = sql.case(*((sql.equal(score, top), sql.integer(k)) for k, score in enumerate(every)))
+    best = sql.case(*((score.eq(top), k) for k, score in enumerate(every)))
     logarithms = [
-        sql.case((sql.greater(score, sql.integer(0)), log_share(score, top, step))).as_(f"l{k}")
+        sql.case((score > 0, log_share(score, top, step))).as_(f"l{k}")
         for k, score in enumerate(every)
     ]
-    return exp.select(sql.column("item", "u"), best.as_("best"), *logarithms).from_(
-        sql.table(scores, "u")
-    )
+    select = exp.select(sql.column("item", "u"), best.as_("best"), *logarithms)
+    return select.from_(sql.table(scores, "u"))
 
 
 def wide_answers(query: Query, totals: str | None, classes: Classes) -> exp.Select:
@@ -98,9 +105,7 @@ def _add_unknown(query: Query, totals: str, size: int) -> str:
     kinds = {"best": "bigint", **{f"q{k}": "double" for k in range(size)}, "total": "double"}
     nulls = [exp.cast(exp.null(), kind).as_(name) for name, kind in kinds.items()]
     unknown = exp.select(sql.column("item", "i"), *nulls).from_(sql.table("stc_items", "i"))
-    known = exp.select(*(sql.column(name, "q") for name in ("item", *kinds))).from_(
-        sql.table(totals, "q")
-    )
+    known = exp.select(*sql.columns(("item", *kinds), "q")).from_(sql.table(totals, "q"))
     both = sql.union([known, unknown]).subquery("b", copy=False)
     select = exp.select(sql.column("item", "b"))
     select = select.select(*(exp.Max(this=sql.column(name, "b")).as_(name) for name in kinds))
@@ -118,7 +123,7 @@ def _predictions(classes: Classes, totals: str | None) -> dict[str, Node]:
         prediction = sql.literal(labels[most_frequent], kind)
         if totals is not None:
             branches = [
-                (sql.equal(sql.column("best", "t"), sql.integer(k)), sql.literal(label, kind))
+                (sql.column("best", "t").eq(k), sql.literal(label, kind))
                 for k, label in enumerate(labels)
             ]
             prediction = sql.case(*branches, default=prediction)
@@ -132,10 +137,10 @@ def _predicted_labels(classes: Classes, totals: str | None) -> dict[str, Node]:
     frequent = classes.frequencies / classes.frequencies.max() >= classes.thresholds
     columns: dict[str, Node] = {}
     for k, label in enumerate(classes.labels[0]):
-        prediction = sql.integer(int(frequent[k]))
+        prediction = exp.convert(int(frequent[k]))
         if totals is not None:
-            enough = sql.at_least(sql.column(f"q{k}", "t"), sql.number(classes.thresholds[k]))
-            predicted = sql.case((enough, sql.integer(1)), default=sql.integer(0))
+            enough = sql.column(f"q{k}", "t") >= sql.number(classes.thresholds[k])
+            predicted = sql.case((enough, 1), default=0)
             prediction = sql.case((_is_known(), predicted), default=prediction)
         columns[f"predicted_{label}"] = prediction
     return columns
@@ -163,9 +168,8 @@ def _known_probability(members: list[int], classes: Classes, dialect: str) -> No
     if classes.kind == "indicator" and classes.thresholds is not None:
         threshold = sql.number(classes.thresholds[members[0]])
         return sql.case((_is_known(), label_probability(powers[0], threshold, dialect)))
-    whole = sql.total(powers)
-    return sql.ratio(whole if len(powers) == 1 else exp.Paren(this=whole), sql.column("total", "t"))
+    return sql.total(powers) / sql.column("total", "t")
 
 
 def _is_known() -> Node:
-    return sql.is_not_null(sql.column("total", "t"))
+    return ~sql.column("total", "t").is_(None)

@@ -1,12 +1,14 @@
-"""Items in a table with a row for each item and a column for each attribute."""
+"""The items: in a table of features, or in a table with a column for each attribute."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import prod
 from typing import NamedTuple
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from stc._core.model import Model
 from stc._core.scales import Knots, Ranks
@@ -15,7 +17,6 @@ from stc._core.vocabulary import feature_name
 from stc.exceptions import ParameterError
 from stc.sql import expressions as sql
 from stc.sql.expressions import Node, Query, Values
-from stc.sql.feature_table import NO_FEATURES, KnownFeatures, add_items
 from stc.sql.weights import ModelWeights, escaped, escaped_name
 
 # For each dialect: the function that returns the type of a value, and the names of the types of
@@ -27,11 +28,72 @@ _TYPES: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-class _WeightedFeature(NamedTuple):
-    """The feature of a cell and its weight, as expressions."""
+class KnownFeatures(NamedTuple):
+    """The subquery (item, feature, weight) of the features that the model knows.
 
-    feature: Node
-    weight: Node
+    Attributes
+    ----------
+    name
+        The name of the subquery.
+    weighted
+        Whether it has weights; otherwise all are 1.
+    """
+
+    name: str
+    weighted: bool
+
+
+NO_FEATURES = KnownFeatures("", weighted=False)
+
+
+def parse_table(name: str, dialect: str) -> Node:
+    """Return the table of a name: `items`, `schema.items`, `"my items"`."""
+    try:
+        parsed = exp.maybe_parse(name, into=exp.Table, dialect=dialect)
+    except SqlglotError:
+        parsed = None
+    # Nothing but identifiers: no function, alias or second table.
+    parts = [part for part in parsed.args.values() if part] if parsed else [None]
+    if not all(isinstance(part, exp.Identifier) for part in parts):
+        raise ParameterError(
+            f"{name!r} is not the name of a table", hint=f"quote special names as {dialect} does"
+        )
+    return parsed
+
+
+def add_items(query: Query, item: Node, source: Node) -> None:
+    """Add the subquery of all items."""
+    select = exp.select(item.as_("item")).distinct().from_(source).where(~item.is_(None))
+    query.add("stc_items", select)
+
+
+def _known_features(source: Node) -> exp.Select:
+    """Return the select of the item and the number of each feature that the model knows."""
+    item, same = sql.column("item", "f"), sql.column("feature", "n").eq(sql.column("feature", "f"))
+    select = exp.select(item, sql.column("id", "n").as_("feature")).from_(source)
+    return select.join(sql.table("stc_features", "n"), on=same).where(~item.is_(None))
+
+
+# --- a table of features ------------------------------------------------------------------------
+
+
+def read_features(query: Query, weights: ModelWeights, source: Node) -> KnownFeatures:
+    """Add the items and the known features of a table (item, feature, weight)."""
+    item, weight = sql.columns(("item", "weight"), "f")
+    source = exp.alias_(source, "f", table=True)
+    add_items(query, item, source.copy())
+    if not weights.features:
+        return NO_FEATURES
+    names = weights.named(lambda feature: feature_name(*feature))
+    columns = {"feature": Values("text", names), "id": Values("bigint", range(len(names)))}
+    query.add_values("stc_features", columns)
+    summed = exp.Sum(this=exp.cast(weight.copy(), "double")).as_("weight")
+    select = _known_features(source).select(summed).where(weight > 0)
+    select = select.group_by(item, sql.column("id", "n"))
+    return KnownFeatures(query.add("stc_known", select, once=True), weighted=True)
+
+
+# --- a table with a column for each attribute ---------------------------------------------------
 
 
 def read_items(
@@ -54,34 +116,24 @@ def read_items(
     _add_features(query, weights, model, shared)
     continuous = {name: scale for name, scale in scales.items() if isinstance(scale, Knots)}
     selects = [
-        exp.select(
-            items.copy().as_("item"), part.feature.as_("feature"), part.weight.as_("weight")
-        ).from_(source.copy())
+        exp.select(items.copy().as_("item"), *feature).from_(source.copy())
         for name, scale in continuous.items()
-        for part in _interpolated(name, scale, missing=(name, None) in weights.features)
+        for feature in _interpolated(name, scale, missing=(name, None) in weights.features)
     ]
     others = [name for name in scales if name not in continuous]
     if others:
         selects.append(_cell_features(query, source, items, others, weighted=bool(continuous)))
     query.add("stc_values", sql.union(selects))
-    return _known(query, [("weight", "f")] * bool(continuous) + [("share", "n")] * shared)
+    factors = [sql.column("weight", "f")] * bool(continuous) + [sql.column("share", "n")] * shared
+    return _known(query, factors)
 
 
-def _known(query: Query, factors: Sequence[tuple[str, str]]) -> KnownFeatures:
+def _known(query: Query, factors: Sequence[Node]) -> KnownFeatures:
     """Add the features that the model knows; their weights are products of these columns."""
-    select = exp.select(sql.column("item", "f"), sql.column("id", "n").as_("feature"))
-    weight: Node = None
-    for name, owner in factors:
-        factor = sql.column(name, owner)
-        weight = factor if weight is None else sql.product(weight, factor)
-        select = select.where(sql.greater(factor, sql.integer(0)))
+    select = _known_features(sql.table("stc_values", "f"))
     if factors:
-        select = select.select(weight.as_("weight"))
-    select = select.from_(sql.table("stc_values", "f")).where(
-        sql.is_not_null(sql.column("item", "f"))
-    )
-    same_feature = sql.equal(sql.column("feature", "n"), sql.column("feature", "f"))
-    select = select.join(sql.table("stc_features", "n"), on=same_feature)
+        weight: Node = prod(factors[1:], start=factors[0])
+        select = select.select(weight.as_("weight")).where(*(factor > 0 for factor in factors))
     return KnownFeatures(query.add("stc_known", select, once=True), weighted=bool(factors))
 
 
@@ -146,20 +198,10 @@ def _python_text(value: Node, kind: Node, booleans: Sequence[str], decimals: Seq
     """
     branches = []
     if booleans:
-        words = [
-            (sql.equal(value, sql.text(word.lower())), sql.text(word)) for word in ("True", "False")
-        ]
-        branches.append((_like_any(kind, booleans), sql.case(*words)))
-    branches.append((_like_any(kind, decimals), _shortest(value)))
+        words = [(value.eq(sql.text(word.lower())), sql.text(word)) for word in ("True", "False")]
+        branches.append((exp.or_(*map(kind.like, booleans)), sql.case(*words)))
+    branches.append((exp.or_(*map(kind.like, decimals)), _shortest(value)))
     return sql.case(*branches, default=value)
-
-
-def _like(value: Node, pattern: str) -> Node:
-    return exp.Like(this=value.copy(), expression=sql.text(pattern))
-
-
-def _like_any(value: Node, patterns: Sequence[str]) -> Node:
-    return exp.or_(*(_like(value, pattern) for pattern in patterns))
 
 
 def _shortest(value: Node) -> Node:
@@ -167,21 +209,21 @@ def _shortest(value: Node) -> Node:
     trimmed = value
     for character in "0.":
         trimmed = exp.Trim(this=trimmed.copy(), expression=sql.text(character), position="TRAILING")
-    has_point = exp.and_(_like(value, "%.%"), exp.Not(this=_like(value, "%e%")))
-    zero = exp.In(this=value.copy(), expressions=[sql.text("-0"), sql.text("-0.0")])
+    has_point = exp.and_(value.like("%.%"), ~value.like("%e%"))
+    is_zero = value.isin("-0", "-0.0")
     return sql.case(
-        (_is_nan(value), exp.null()), (zero, sql.text("0")), (has_point, trimmed), default=value
+        (_is_nan(value), exp.null()), (is_zero, sql.text("0")), (has_point, trimmed), default=value
     )
 
 
 def _is_nan(value: Node) -> Node:
-    return sql.equal(exp.Lower(this=value.copy()), sql.text("nan"))
+    return exp.Lower(this=value.copy()).eq(sql.text("nan"))
 
 
 # --- numbers between knots ----------------------------------------------------------------------
 
 
-def _interpolated(attribute: str, scale: Knots, missing: bool) -> list[_WeightedFeature]:
+def _interpolated(attribute: str, scale: Knots, missing: bool) -> list[list[Node]]:
     """Return the features of a number: two between knots, one beyond the first or last."""
     cell = sql.user_column(attribute, "d")
     # Databases compare NaN in different ways, but agree on its text.
@@ -189,31 +231,23 @@ def _interpolated(attribute: str, scale: Knots, missing: bool) -> list[_Weighted
     value = sql.case((nan, exp.null()), default=exp.cast(cell, "double"))
     names = [sql.text(escaped_name((attribute, name))) for name in scale.names]
     knots = list(map(sql.number, scale.knots))
-    below_first = exp.LTE(this=value.copy(), expression=knots[0])
-    ends = [
-        (below_first, names[0], sql.number(1.0)),
-        (sql.at_least(value, knots[-1]), names[-1], sql.number(1.0)),
-    ]
+    one = sql.number(1.0)
+    ends = [(value <= knots[0], names[0], one), (value >= knots[-1], names[-1], one)]
     lower, upper = list(ends), [(end, exp.null(), exp.null()) for end, _, _ in ends]
     for k, (low, high) in enumerate(pairwise(scale.knots)):
-        below = exp.LT(this=value.copy(), expression=sql.number(high))
-        width = sql.number(high - low)
-        lower.append((below, names[k], _share(sql.number(high), value, width)))
-        upper.append((below, names[k + 1], _share(value, sql.number(low), width)))
+        below, width = value < knots[k + 1], sql.number(high - low)
+        lower.append((below, names[k], (knots[k + 1] - value) / width))
+        upper.append((below, names[k + 1], (value - knots[k]) / width))
     parts = [_first_true(lower), _first_true(upper)] if len(knots) > 1 else [_first_true(ends)]
     if missing:
         feature = sql.text(escaped_name((attribute, None)))
-        parts.append(_first_true([(sql.is_null(value), feature, sql.number(1.0))]))
+        parts.append(_first_true([(value.is_(None), feature, one)]))
     return parts
 
 
-def _share(high: Node, low: Node, width: Node) -> Node:
-    difference = exp.Sub(this=high.copy(), expression=low.copy())
-    return sql.ratio(exp.Paren(this=difference), width)
-
-
-def _first_true(branches: Sequence[tuple[Node, Node, Node]]) -> _WeightedFeature:
-    """Return feature and weight of the first branch whose condition is true."""
-    features = sql.case(*((condition.copy(), feature.copy()) for condition, feature, _ in branches))
-    weights = sql.case(*((condition.copy(), weight.copy()) for condition, _, weight in branches))
-    return _WeightedFeature(features, weights)
+def _first_true(branches: Sequence[tuple[Node, Node, Node]]) -> list[Node]:
+    """Return the columns feature and weight of the first branch whose condition is true."""
+    return [
+        sql.case(*((branch[0].copy(), branch[k].copy()) for branch in branches)).as_(name)
+        for k, name in ((1, "feature"), (2, "weight"))
+    ]
