@@ -89,11 +89,7 @@ def compare(fitted: FittedModel, items: Observations | Answers, target: Target) 
     model = fitted.model
     model.form.merged(target.form)
     n_items = items.raw.n_items if isinstance(items, Answers) else items.n_items
-    if target.column.n_items != n_items:
-        raise DataError(
-            "Found input variables with inconsistent numbers of samples: "
-            f"X has {n_items} items, y has {target.column.n_items}"
-        )
+    target.check_length(n_items)
     places = {label: place for place, label in enumerate(ClassNames(model).labels)}
     values = _labels(target, model)
     codes_of_values = np.array([places.setdefault(v, len(places)) for v in values], dtype=np.int64)

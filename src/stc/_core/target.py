@@ -147,3 +147,11 @@ class Target:
 
     column: Column
     form: TargetForm
+
+    def check_length(self, n_items: int) -> None:
+        """Raise if X has another number of items."""
+        if self.column.n_items != n_items:
+            raise DataError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"X has {n_items} items, y has {self.column.n_items}"
+            )

@@ -101,11 +101,7 @@ class BatchReader:
         else:
             scales = dict(model.scales)
         refuse_beyond(observed, scales)
-        if target.column.n_items != observed.n_items:
-            raise DataError(
-                "Found input variables with inconsistent numbers of samples: "
-                f"X has {observed.n_items} items, y has {target.column.n_items}"
-            )
+        target.check_length(observed.n_items)
         if model is not None:
             target = replace(target, form=model.form.merged(target.form))
         weights = encode_sample_weight(sample_weight, observed.n_items, column=roles.weight)

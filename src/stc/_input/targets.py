@@ -54,7 +54,9 @@ def encode_target(y: Any, known: TargetForm | None = None) -> Target:
         if any(issubclass(kind, _BAGS) for kind in kinds):
             rows = None if labels else _zero_one_rows(y)
             return _encode_sets(list(y)) if rows is None else _encode_indicator(rows)
-        return Target(_encode_labels(y), TargetForm())
+        classes, codes = _factorize(_as_labels(y))
+        column = Column(None, classes, len(classes), codes, complete=True)
+        return Target(column, TargetForm())
 
 
 def encode_targets(columns: Mapping[str, Any]) -> Target:
@@ -131,11 +133,6 @@ def _kinds(y: Any) -> set[type]:
     """Return the types of the labels where they may be more than single labels."""
     objects = getattr(y, "dtype", None) == np.dtype(object)  # not so for a column of strings
     return set(map(type, y)) if isinstance(y, (list, tuple)) or objects else set()
-
-
-def _encode_labels(y: Any) -> Column:
-    classes, codes = _factorize(_as_labels(y))
-    return Column(None, classes, len(classes), codes, complete=True)
 
 
 # --- several targets ------------------------------------------------------------------------
@@ -352,10 +349,8 @@ def _factorize_strings(
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     _check_present(labels.is_null().to_numpy())
     coded = code_series(labels)
-    order = sorted(range(len(coded.values)), key=coded.values.__getitem__)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return np.array([coded.values[k] for k in order], dtype=dtype), rank[coded.codes]
+    classes, rank = np.unique(object_array(coded.values), return_inverse=True)
+    return classes.astype(dtype), rank[coded.codes]
 
 
 def _encode_distributions(y: list[Any]) -> Column:

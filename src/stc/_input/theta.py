@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from stc._core.formulas import Floats
 from stc._core.observations import Column, Observations
 from stc._input.columns import as_frame, library_errors
 from stc.exceptions import DataError, DataTypeError
-
-Floats = NDArray[np.float64]
 
 
 def with_theta(observed: Observations, theta: Any) -> Observations:
@@ -70,18 +69,11 @@ def _cells(observed: Observations, theta: Any) -> Floats:
 
 def _with_angles(column: Column, angles: Floats) -> Column:
     """Return a column with one angle for all the values of an item."""
-    lengths = column.lengths()
-    wrong = ~np.isfinite(angles) & (lengths > 0)
-    if wrong.any():
-        item = int(np.flatnonzero(wrong)[0])
-        raise DataError(
-            f"an angle of theta must be finite, got {angles[item]}",
-            column=str(column.attribute),
-            item=item,
-        )
+    items, _, _ = column.entries()
+    angles_of_entries = _finite(angles[items], items, str(column.attribute))
     if column.offsets is not None:
-        return replace(column, angles=np.repeat(angles, lengths))
-    return replace(column, angles=np.where(lengths > 0, angles, 0.0))
+        return replace(column, angles=angles_of_entries)
+    return replace(column, angles=np.where(column.lengths() > 0, angles, 0.0))
 
 
 def _counts(observed: Observations, theta: Any) -> tuple[Column, ...]:
@@ -141,8 +133,9 @@ def numbers(angles: Any) -> Floats:
     return array.astype(np.float64)
 
 
-def _finite(angles: Floats, items: NDArray[Any]) -> Floats:
-    if not np.isfinite(angles).all():
-        item = int(items[np.flatnonzero(~np.isfinite(angles))[0]])
-        raise DataError("an angle of theta must be finite", item=item)
+def _finite(angles: Floats, items: NDArray[Any], column: str | None = None) -> Floats:
+    wrong = np.flatnonzero(~np.isfinite(angles))
+    if len(wrong):
+        message = f"an angle of theta must be finite, got {angles[wrong[0]]}"
+        raise DataError(message, column=column, item=int(items[wrong[0]]))
     return angles

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,9 +155,7 @@ class Answers:
 
     def select(self, mask: NDArray[np.bool_]) -> Answers:
         """Return the answers for the items where the mask is true."""
-        documents = self.documents
-        if documents is not None:
-            documents = [documents[place] for place in np.flatnonzero(mask).tolist()]
+        documents = None if self.documents is None else list(compress(self.documents, mask))
         return Answers(self.cascade, self.raw.select(mask), documents)
 
     def one(self, place: int) -> Answers:

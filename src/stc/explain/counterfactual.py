@@ -137,35 +137,30 @@ def find_counterfactual(answers: Answers, item: int, target: int | None) -> Coun
 
 
 def _table(answers: Answers, removal: Change | None, replacement: Change | None) -> pl.DataFrame:
-    schema: dict[str, Any] = {
-        "way": pl.String,
-        "attribute": pl.String,
-        "value": pl.String,
-        "instead": pl.String,
-        "class": answers.names.column.dtype,
-        "probability": pl.Float64,
-        "feature": pl.String,
-    }
+    names = ("way", "attribute", "value", "instead", "class", "probability", "feature")
+    schema: dict[str, Any] = dict.fromkeys(names, pl.String)
+    schema |= {"class": answers.names.column.dtype, "probability": pl.Float64}
     rows = []
     for way, change in (("without", removal), ("with", replacement)):
         if change is not None:
             label = label_text(change.label) if isinstance(change.label, tuple) else change.label
             for attribute, value, instead, name in change.values:
-                row = way, attribute, value, instead, label, change.probability, name
-                rows.append(row)
+                rows.append((way, attribute, value, instead, label, change.probability, name))
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+@dataclass(frozen=True, eq=False)
 class _Search:
-    """The search for the fewest edits that give the item another class."""
+    """The search for the fewest edits that give the item the target class, or any other."""
 
-    def __init__(
-        self, perturbations: Perturbations, edits: Sequence[Edit], target: int | None
-    ) -> None:
-        self.perturbations = perturbations
-        self.edits = list(edits)
-        self.target = target
-        self.predicted = int(perturbations.answers.best[0])
+    perturbations: Perturbations
+    edits: list[Edit]
+    target: int | None
+
+    @property
+    def predicted(self) -> int:
+        """Number of the predicted class."""
+        return int(self.perturbations.answers.best[0])
 
     def smallest_change(self) -> Change | None:
         """Return the smallest change found, if any."""

@@ -10,6 +10,7 @@ import polars as pl
 
 from stc._core import formulas
 from stc._core.cascade import Cascade
+from stc._core.observations import items_of
 from stc._core.tables import described
 from stc._core.tensor import Subset
 from stc.explain.names import WORTH_NAMING, ClassNames, label_text, with_share
@@ -70,7 +71,7 @@ class GlobalExplanation(TableMixin):
         corpus = model.corpora[subset or ()]
         mass = corpus.mass
         entries = mass.nnz if subset else 0
-        rows = np.repeat(np.arange(mass.shape[0]), np.diff(mass.indptr))[:entries]
+        rows = items_of(mass.indptr)[:entries]
         weights = np.exp(formulas.log_weights(mass, *self._cascade.hyper).data[:entries])
         phases = self._cascade.phases.get(subset or ())
         columns = {

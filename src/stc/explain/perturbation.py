@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stc._core.formulas import Floats
 from stc._core.matrix import normalised
-from stc._core.observations import Column, offsets_of
+from stc._core.observations import Column, item_offsets
 from stc._core.scales import Knots, apply_scales
 from stc._core.vocabulary import feature_name
 from stc.explain.answers import Answers, value_of
@@ -127,7 +127,7 @@ class Perturbations:
         return replace(
             column,
             codes=column.codes[entries],
-            offsets=offsets_of(np.bincount(rows, minlength=len(choices))),
+            offsets=item_offsets(rows, len(choices)),
             weights=None if column.weights is None else column.weights[entries],
             angles=None if column.angles is None else column.angles[entries],
         )
@@ -169,14 +169,13 @@ def impact(answers: Answers, class_: int) -> pl.DataFrame:
     edits: list[list[Edit]] = [[], *([(number, REMOVE)] for number in range(len(values)))]
     scores, used, _ = perturbations.scores(edits)
     probability = answers.cascade.probabilities_of(scores, used)[:, class_]
-    texts = {
-        "attribute": [value.attribute for value in values],
-        "value": [value.value for value in values],
-        "feature": [value.name() for value in values],
-    }
-    columns = {name: pl.Series(text, dtype=pl.String) for name, text in texts.items()}
-    table = pl.DataFrame(
-        columns | {"probability": probability[1:], "drop": probability[0] - probability[1:]}
-    )
-    names = ["attribute", "value", "probability", "drop", "feature"]
-    return table.sort("probability", "feature", maintain_order=True).select(names)
+    whole, *rest = probability.tolist()
+    rows = [
+        (value.attribute, value.value, without, whole - without, value.name())
+        for value, without in zip(values, rest, strict=True)
+    ]
+    names = ("attribute", "value", "probability", "drop", "feature")
+    schema: dict[str, Any] = dict.fromkeys(names, pl.String)
+    schema |= {"probability": pl.Float64, "drop": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    return table.sort("probability", "feature", maintain_order=True)
