@@ -11,14 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._core.observations import (
-    Column,
-    Missing,
-    item_offsets,
-    items_of,
-    offsets_of,
-    run_starts,
-)
+from stc._core.observations import Column, Missing, item_offsets, items_of, offsets_of, run_starts
 from stc._input.bags import Bags, column_of_bags
 from stc._input.scalars import Coded, code_objects, code_series
 from stc._input.values import canonical, is_missing, naming_items

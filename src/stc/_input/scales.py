@@ -103,9 +103,7 @@ def _knots(column: Column, knots: Any) -> Knots:
     numbers = numbers[np.isfinite(numbers)]
     if not len(numbers):
         raise DataError(
-            "the column has no number to set knots by",
-            column=name,
-            hint=NOT_CONTINUOUS,
+            "the column has no number to set knots by", column=name, hint=NOT_CONTINUOUS
         )
     return Knots.of(numbers, int(knots))
 
