@@ -1,25 +1,37 @@
-"""From the rows of a model file to its entries, with numbers for the features."""
+"""From the rows of a model file, which are all checked, to entries with numbers for features."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._core.corpus import MIN_MASS, Entries
 from stc._core.schema import Schema
 from stc._core.tensor import Subset, Tuples
 from stc._core.vocabulary import Feature, Vocabulary
 from stc.exceptions import ModelFileError
-from stc.io.columns import NUMBERS, file_schema
-from stc.io.runs import Runs
-from stc.io.serializer import NumberedEntries, SetEntries, vocabulary_of
+from stc.io.columns import MAX_BYTES, NUMBERS, file_schema, text_size
+from stc.io.header import as_tuple
+from stc.io.serializer import NumberedEntries, vocabulary_of
 from stc.io.validation import damaged, require
 
 # Columns that a sparse matrix may have, at least and for each entry.
 _COLUMNS, _COLUMNS_PER_ENTRY = 1 << 24, 1000
+# The sum of any masses must be finite, too.
+_MAX_MASS = 1e300
+_KEYS = ["set", "attribute", "value"]
+# What the numbers of an entry may be.
+_VALID: dict[str, Callable[[pl.Series], pl.Series]] = {
+    "set": lambda values: values >= 0,
+    "mass": lambda values: (values >= MIN_MASS) & (values <= _MAX_MASS),
+    "support": lambda values: (values > 0) & (values < 1 << 62),
+    "phase": lambda values: values.is_finite(),
+}
 
 
 def too_wide(width: int, entries: int) -> bool:
@@ -52,17 +64,139 @@ def read_entries(
     if dict(schema) not in (dict(file_schema(lists, names)) for lists in (False, True)):
         columns = ", ".join(f"{name} ({kind})" for name, kind in file_schema(False, names).items())
         raise ModelFileError(f"its columns are not those of a model: {columns}")
-    runs = Runs(single=groups == 1)
+    runs = _Runs(single=groups == 1)
     for frame in frames:
         if frame.height:
             runs.add(frame, names)
     return _Numbering(values, runs, lists=schema["value"] != pl.String).run()
 
 
+# --- runs of rows -------------------------------------------------------------------------------
+
+
+@dataclass
+class _Runs:
+    """Runs of rows with the same feature, and the numbers of each row.
+
+    Attributes
+    ----------
+    single
+        Whether all rows come in one frame.
+    sets, attributes, values
+        Set and feature of each run.
+    starts
+        First row of each run, an array for each frame.
+    rows
+        Number of rows so far.
+    numbers
+        Class and numbers of each row, an array for each frame.
+    """
+
+    single: bool = False
+    sets: list[int] = field(default_factory=list)
+    attributes: list[Any] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    starts: list[NDArray[np.int64]] = field(default_factory=list)
+    rows: int = 0
+    numbers: dict[str, list[NDArray[Any]]] = field(
+        default_factory=lambda: {name: [] for name in ("class", *NUMBERS)}
+    )
+    _seen: set[Any] = field(default_factory=set)
+
+    def add(self, frame: pl.DataFrame, names: Mapping[str, Sequence[str]]) -> None:
+        """Add checked rows; `names` are the texts of the classes in each of their columns."""
+        _check_numbers(frame)
+        _check_texts(frame)
+        classes = _class_numbers(frame, names)
+        first = self._is_first(frame)
+        previous = self.numbers["class"][-1][-1:] if self.rows else [-1]
+        before = np.concatenate([previous, classes[:-1]])
+        wrong = np.flatnonzero(~first & (classes <= before))
+        if len(wrong):
+            raise ModelFileError(
+                f"entry {self.rows + int(wrong[0])} is repeated or out of order: the entries of a "
+                "feature are consecutive, in the order of the classes"
+            )
+        self._add_features(frame.filter(pl.Series(first)))
+        self.starts.append(self.rows + np.flatnonzero(first))
+        self.numbers["class"].append(classes)
+        for name in NUMBERS:
+            self.numbers[name].append(frame[name].to_numpy())
+        self.rows += frame.height
+
+    def _add_features(self, heads: pl.DataFrame) -> None:
+        """Add the features of the first rows of runs; none may have come before.
+
+        The check is here and not at the end, where a few bytes, read many times over, could
+        have filled the memory.
+        """
+        require(heads.n_unique(_KEYS) == heads.height, "a feature is repeated")
+        sets, attributes, values = (heads[name].to_list() for name in _KEYS)
+        if not self.single:
+            keys = set(zip(sets, map(as_tuple, attributes), map(as_tuple, values), strict=True))
+            require(self._seen.isdisjoint(keys), "a feature is repeated")
+            self._seen |= keys
+        self.sets += sets
+        self.attributes += attributes
+        self.values += values
+
+    def _is_first(self, frame: pl.DataFrame) -> NDArray[np.bool_]:
+        """Return whether each row has another feature than the row before."""
+        changes = (pl.col(key).ne_missing(pl.col(key).shift()) for key in _KEYS)
+        first = frame.select(pl.any_horizontal(*changes)).to_series().to_numpy().copy()
+        first[:1] = True
+        if self.rows:
+            last = self.sets[-1], self.attributes[-1], self.values[-1]
+            first[:1] = frame.select(_KEYS).row(0) != last
+        return np.asarray(first, dtype=bool)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of all rows."""
+        parts = self.numbers[name]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _check_numbers(frame: pl.DataFrame) -> None:
+    for name, valid in _VALID.items():
+        fine = valid(frame[name]).fill_null(False)
+        if not fine.all():
+            raise ModelFileError(f"an entry has {name} {frame[name].filter(~fine)[0]}")
+
+
+def _check_texts(frame: pl.DataFrame) -> None:
+    """Raise an error if the strings would take too much memory as Python objects."""
+    sizes = (text_size(name, frame.schema).sum().alias(name) for name in ("attribute", "value"))
+    if sum(frame.select(*sizes).row(0)) > MAX_BYTES:
+        raise ModelFileError(f"the strings of a row group take more than {MAX_BYTES >> 20} MB")
+
+
+def _class_numbers(frame: pl.DataFrame, names: Mapping[str, Sequence[str]]) -> NDArray[np.int64]:
+    """Return the class of each entry."""
+    entry_keys = np.zeros(frame.height, dtype=np.int64)
+    class_keys = np.zeros(len(next(iter(names.values()))), dtype=np.int64)
+    for column, texts in names.items():
+        distinct = pl.Enum(list(dict.fromkeys(texts)))
+        codes = frame[column].cast(distinct, strict=False).to_physical()
+        if codes.null_count():
+            unknown = frame[column].filter(codes.is_null())[0]
+            raise ModelFileError(f"an entry has the class {unknown!r:.80}, which is unknown")
+        size = len(distinct.categories)
+        entry_keys = entry_keys * size + codes.to_numpy()
+        class_keys = class_keys * size + pl.Series(texts, dtype=distinct).to_physical().to_numpy()
+    order = np.argsort(class_keys)
+    places = np.searchsorted(class_keys[order], entry_keys)
+    known = (places < len(order)).all() and (class_keys[order][places] == entry_keys).all()
+    require(bool(known), "an entry has a combination of classes that is unknown")
+    return np.asarray(order[places], dtype=np.int64)
+
+
+# --- features -----------------------------------------------------------------------------------
+
+
 class _Numbering:
     """Numbers the features of the rows of a file, in the order of their first rows."""
 
-    def __init__(self, values: Mapping[str, Any], runs: Runs, lists: bool) -> None:
+    def __init__(self, values: Mapping[str, Any], runs: _Runs, lists: bool) -> None:
         self._schema: Schema = values["schema"]
         self._policy: Sequence[Subset] = values["sets"]
         self._order = values["order"]
@@ -81,8 +215,8 @@ class _Numbering:
         starts = np.concatenate([np.zeros(0, dtype=np.int64), *runs.starts, [runs.rows]])
         lengths = np.diff(starts)
         run_sets = np.array(runs.sets, dtype=np.int64)
-        if (np.diff(run_sets) < 0).any() or run_sets.max(initial=0) >= len(self._policy):
-            raise ModelFileError("its entries are not in the order of their sets")
+        ordered = (np.diff(run_sets) >= 0).all() and run_sets.max(initial=0) < len(self._policy)
+        require(bool(ordered), "its entries are not in the order of their sets")
         bounds = np.searchsorted(run_sets, np.arange(len(self._policy) + 1)).tolist()
         run_features = [
             self._set_features(subset, slice(bounds[k], bounds[k + 1]))
@@ -94,17 +228,17 @@ class _Numbering:
         for k, subset in enumerate(self._policy):
             rows = slice(int(starts[bounds[k]]), int(starts[bounds[k + 1]]))
             count = rows.stop - rows.start
-            if count != self._sizes[k]:
-                raise ModelFileError(f"set {k} has {count:,} entries, not {self._sizes[k]:,}")
+            size = self._sizes[k]
+            require(count == size, f"set {k} has {count:,} entries, not {size:,}")
             features = run_features[k]
             if subset and numbers is not None:
                 features = numbers[features]
             if len(subset) > 1:
                 tuples[subset] = Tuples(features)
                 features = np.arange(len(features))
-            columns = [runs.column(name)[rows] for name in ("class", *NUMBERS)]
+            *columns, angles = (runs.column(name)[rows] for name in ("class", *NUMBERS))
             repeated = np.repeat(features, lengths[bounds[k] : bounds[k + 1]])
-            sets.append(SetEntries(repeated, *columns))
+            sets.append((Entries(repeated, *columns), angles))
         return NumberedEntries(vocabulary, tuples, sets)
 
     def _set_features(self, subset: Subset, runs: slice) -> NDArray[np.int64]:

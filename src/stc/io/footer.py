@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from stc.exceptions import ModelFileError
 from stc.io.thrift import ThriftError, ThriftReader
+from stc.io.validation import damaged, require
 
 _MAGIC = b"PAR1"
 # What a row group, which is decoded at once, may hold.
@@ -66,10 +67,8 @@ def check_ends(file: BinaryIO) -> None:
 
 def read_footer(data: bytes) -> Footer:
     """Read the footer of a file, and check all sizes that it and the page headers declare."""
-    check_ends(io.BytesIO(data))
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    if start < 4:
-        raise ModelFileError("its footer is longer than the file: it is damaged")
+    require(start >= 4, "its footer is longer than the file")
     try:
         footer = ThriftReader(data, start, len(data) - 8).struct()
         _check_schema(_field(footer, 2, list, "schema"))
@@ -83,9 +82,8 @@ def read_footer(data: bytes) -> Footer:
         _check_overlap(groups)
         group_rows = [_check_group(data, start, group) for group in groups]
     except (ThriftError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise ModelFileError(f"its footer cannot be read ({error}): it is damaged") from None
-    if sum(group_rows) != rows:
-        raise ModelFileError("its row groups have another number of rows: it is damaged")
+        raise damaged(f"its footer cannot be read ({error})") from None
+    require(sum(group_rows) == rows, "its row groups have another number of rows")
     return Footer(metadata, group_rows, start)
 
 
@@ -100,8 +98,7 @@ def _check_schema(elements: Sequence[Any]) -> None:
     remaining: list[int] = []  # children still to come, at each level
     for number, element in enumerate(elements):
         children = element.get(5, 0)
-        if number and not remaining:
-            raise ModelFileError("a column is in no group: it is damaged")
+        require(not number or bool(remaining), "a column is in no group")
         if remaining:
             remaining[-1] -= 1
         if children > 0:
@@ -121,13 +118,9 @@ def _field(struct: Any, number: int, kind: type, name: str, default: Any = None)
 
 
 def _columns(group: Any) -> list[Any]:
-    """Return the columns of a row group."""
-    columns: list[Any] = _field(group, 1, list, "columns")
-    return columns
-
-
-def _column_metadata(column: Any) -> Any:
-    return _field(column, 3, dict, "metadata of a column")
+    """Return the metadata of the columns of a row group."""
+    columns = _field(group, 1, list, "columns")
+    return [_field(column, 3, dict, "metadata of a column") for column in columns]
 
 
 def _extent(metadata: Any) -> tuple[int, int]:
@@ -140,11 +133,9 @@ def _extent(metadata: Any) -> tuple[int, int]:
 
 def _check_overlap(groups: Sequence[Any]) -> None:
     """Raise an error for columns that share bytes, which would be read several times."""
-    extents = sorted(
-        _extent(_column_metadata(column)) for group in groups for column in _columns(group)
-    )
-    if any(after[0] < before[1] for before, after in pairwise(extents)):
-        raise ModelFileError("its columns overlap: it is damaged")
+    extents = sorted(_extent(column) for group in groups for column in _columns(group))
+    apart = all(before[1] <= after[0] for before, after in pairwise(extents))
+    require(apart, "its columns overlap")
 
 
 def _check_group(data: bytes, footer: int, group: Any) -> int:
@@ -157,10 +148,9 @@ def _check_group(data: bytes, footer: int, group: Any) -> int:
             f"{_MAX_COLUMNS:,} are read"
         )
     size = 0
+    require(not any(1 in column for column in group[1]), "a column is in another file")
     for column in columns:
-        if 1 in column:
-            raise ModelFileError("a column is in another file")
-        size += _check_column(data, footer, _column_metadata(column), rows)
+        size += _check_column(data, footer, column, rows)
         if size > _MAX_BYTES:
             raise ModelFileError(f"a row group unpacks to more than {_MAX_BYTES >> 20} MB")
     return int(rows)
@@ -170,13 +160,12 @@ def _check_column(data: bytes, footer: int, metadata: Any, rows: int) -> int:
     """Check the pages of a column, and return the number of bytes that they unpack to."""
     values = _field(metadata, 5, int, "number of values")
     nested = len(_field(metadata, 3, list, "name of a column")) > 1
-    if not (rows <= values <= _MAX_VALUES if nested else values == rows):
-        raise ModelFileError(f"a column has {values:,} values in {rows:,} rows: it is damaged")
+    fits = rows <= values <= _MAX_VALUES if nested else values == rows
+    require(fits, f"a column has {values:,} values in {rows:,} rows")
     if _field(metadata, 4, int, "codec") not in _CODECS:
         raise ModelFileError("it is compressed with a codec other than zstd, snappy or none")
     position, end = _extent(metadata)
-    if not 4 <= position <= end <= footer:
-        raise ModelFileError("a column is outside the file: it is damaged")
+    require(4 <= position <= end <= footer, "a column is outside the file")
     size = count = 0
     while position < end and size <= _MAX_BYTES:
         reader = ThriftReader(data, position, end)
@@ -184,8 +173,8 @@ def _check_column(data: bytes, footer: int, metadata: Any, rows: int) -> int:
         page_size, page_values = _check_page(page)
         size, count = size + page_size, count + page_values
         position = reader.position + _field(page, 3, int, "size of a page")
-    if size <= _MAX_BYTES and (position != end or count != values):
-        raise ModelFileError("the pages of a column do not add up to it: it is damaged")
+    complete = size > _MAX_BYTES or (position == end and count == values)
+    require(complete, "the pages of a column do not add up to it")
     return size
 
 
@@ -202,7 +191,6 @@ def _check_page(page: Any) -> tuple[int, int]:
     if encoding not in _ENCODINGS or values < 0 or min(levels) < 0 or sum(levels) > unpacked:
         raise ModelFileError("a page has an encoding that models do not have")
     if kind == _DICTIONARY:
-        if values > unpacked:
-            raise ModelFileError("a dictionary has more values than bytes: it is damaged")
+        require(values <= unpacked, "a dictionary has more values than bytes")
         return unpacked, 0
     return unpacked, values

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -71,10 +72,8 @@ def _parameters_from_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dimensions_from_json(value: Mapping[str, Any]) -> Dimensions:
-    attributes = value["attributes"]
-    return Dimensions(
-        tuple(value["names"]), attributes and tuple(map(tuple, attributes)), bool(value["each"])
-    )
+    groups = value["attributes"]
+    return Dimensions(tuple(value["names"]), groups and tuple(map(tuple, groups)), value["each"])
 
 
 def _form_to_json(form: TargetForm) -> dict[str, Any]:
@@ -103,11 +102,7 @@ def _interactions_to_json(interactions: Interactions) -> dict[str, Any]:
     chosen: Any = interactions.chosen
     if chosen is not None:
         chosen = [[names, sorted(values, key=repr)] for names, values in chosen.items()]
-    return {
-        "order": int(interactions.order),
-        "ngrams": int(interactions.ngrams),
-        "chosen": chosen,
-    }
+    return {"order": int(interactions.order), "ngrams": int(interactions.ngrams), "chosen": chosen}
 
 
 def _interactions_from_json(value: Mapping[str, Any]) -> Interactions:
@@ -123,14 +118,11 @@ def _frame_to_json(frame: pl.DataFrame | None) -> dict[str, Any] | None:
     return {name: to_json(values) for name, values in frame.to_dict(as_series=False).items()}
 
 
-def _frame_reader(schema: Mapping[str, Any]) -> Callable[[Any], pl.DataFrame | None]:
-    def read(columns: Any) -> pl.DataFrame | None:
-        if columns is None:
-            return None
-        values = {name: from_json(column) for name, column in columns.items()}
-        return pl.DataFrame(values, schema=schema)
-
-    return read
+def _frame_from_json(schema: Mapping[str, Any], columns: Any) -> pl.DataFrame | None:
+    if columns is None:
+        return None
+    values = {name: from_json(column) for name, column in columns.items()}
+    return pl.DataFrame(values, schema=schema)
 
 
 def as_tuple(value: Any) -> Any:
@@ -254,13 +246,13 @@ FIELDS: dict[str, Field] = {
         either(object_of(LIST), NULL),
         "Table of the states visited while the policy was learnt, by column; null if it was not.",
         lambda state, _: _frame_to_json(state.policy_values),
-        _frame_reader(POLICY_STATES),
+        partial(_frame_from_json, POLICY_STATES),
     ),
     "history": Field(
         either(object_of(LIST), NULL),
         "Table of the steps taken while phases were learnt, by column; null if they were not.",
         lambda state, _: _frame_to_json(state.phase_history),
-        _frame_reader(PHASE_HISTORY),
+        partial(_frame_from_json, PHASE_HISTORY),
     ),
     "evidence": Field(
         list_of(OBJECT),

@@ -6,11 +6,11 @@ A value that JSON has no type for is an object with one key, which names its typ
 from __future__ import annotations
 
 import base64
-import datetime
-import decimal
 import json
 import math
 from collections.abc import Callable, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
@@ -51,11 +51,8 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"mapping": [[to_json(key), to_json(item)] for key, item in value.items()]}
     if isinstance(value, list):
-        return [to_json(item) for item in value]
-    for name, kind in _SEQUENCES.items():
-        if type(value) is kind:
-            return {name: [to_json(item) for item in value]}
-    for name, (kind, write, _) in _SCALARS.items():
+        return _items_to_json(value)
+    for name, (kind, write, _) in _TYPES.items():
         if type(value) is kind:
             return {name: write(value)}
     if isinstance(value, np.ndarray):
@@ -77,10 +74,8 @@ def from_json(value: Any) -> Any:
     ((name, content),) = value.items()
     if name == "mapping":
         return {from_json(key): from_json(item) for key, item in content}
-    if name in _SEQUENCES:
-        return _SEQUENCES[name](from_json(item) for item in content)
-    if name in _SCALARS:
-        return _SCALARS[name][2](content)
+    if name in _TYPES:
+        return _TYPES[name][2](content)
     if name == "array":
         return _array_from_json(content)
     if name in _ESTIMATORS:
@@ -95,12 +90,12 @@ def _estimator(name: str) -> Any:
 
 
 def _array_to_json(array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    if array.dtype.kind in "OV":
-        return {"array": ["objects", list(array.shape), to_json(array.ravel().tolist())]}
-    if array.dtype.kind == "U":
-        return {"array": [array.dtype.str, list(array.shape), array.ravel().tolist()]}
-    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
-    return {"array": [array.dtype.str, list(array.shape), data]}
+    name = "objects" if array.dtype.kind in "OV" else array.dtype.str
+    if array.dtype.kind in "OVU":
+        data = to_json(array.ravel().tolist())
+    else:
+        data = base64.b64encode(array.tobytes()).decode()
+    return {"array": [name, list(array.shape), data]}
 
 
 def _array_from_json(content: Any) -> np.ndarray[Any, Any]:
@@ -120,22 +115,24 @@ def _array_from_json(content: Any) -> np.ndarray[Any, Any]:
     return np.frombuffer(base64.b64decode(data), dtype=dtype).reshape(shape).copy()
 
 
-_SEQUENCES: dict[str, type[Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+def _items_to_json(items: Any) -> list[Any]:
+    return [to_json(item) for item in items]
+
+
 # Name -> type, how it is written, how it is read.
-_SCALARS: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
+_TYPES: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "tuple": (tuple, _items_to_json, lambda items: tuple(map(from_json, items))),
+    "set": (set, _items_to_json, lambda items: set(map(from_json, items))),
+    "frozenset": (frozenset, _items_to_json, lambda items: frozenset(map(from_json, items))),
     "bytes": (bytes, bytes.hex, bytes.fromhex),
-    "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
-    "datetime": (
-        datetime.datetime,
-        datetime.datetime.isoformat,
-        datetime.datetime.fromisoformat,
-    ),
-    "time": (datetime.time, datetime.time.isoformat, datetime.time.fromisoformat),
+    "date": (date, date.isoformat, date.fromisoformat),
+    "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
+    "time": (time, time.isoformat, time.fromisoformat),
     "timedelta": (
-        datetime.timedelta,
+        timedelta,
         lambda span: [span.days, span.seconds, span.microseconds],
-        lambda parts: datetime.timedelta(*parts),
+        lambda parts: timedelta(*parts),
     ),
-    "decimal": (decimal.Decimal, str, decimal.Decimal),
+    "decimal": (Decimal, str, Decimal),
     "float": (float, str, float),
 }

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from stc.io.footer import Footer, check_ends, read_footer
 from stc.io.header import values_of
 from stc.io.parquet_writer import DIGEST, HEADER, lists_too_much
 from stc.io.serializer import state_of
-from stc.io.validation import check_dtypes, check_header, check_state
+from stc.io.validation import check_dtypes, check_header, check_state, require
 
 # Arrow's own description of the columns.
 _ARROW_SCHEMA = b"ARROW:schema"
@@ -42,14 +43,16 @@ def read_model(path: str | Path) -> tuple[FittedState, dict[str, Any]]:
         header = _header(footer.metadata)
         check_header(header)
         check_dtypes(header["form"]["dtypes"], len(header["declared"]))
-        if sum(header["entries"]) != sum(footer.group_rows):
-            raise ModelFileError("the number of rows is not that in the header: it is damaged")
+        counted = sum(header["entries"]) == sum(footer.group_rows)
+        require(counted, "the number of rows is not that in the header")
         values = values_of(header)
         # The types of the columns are those of Parquet; Arrow's description could change them.
         end = data[footer.start :].replace(_ARROW_SCHEMA, b"-" * len(_ARROW_SCHEMA))
         rows = pl.scan_parquet(io.BytesIO(data[: footer.start] + end))
-        frames = _row_groups(rows, footer)
-        entries = read_entries(values, frames, rows.collect_schema(), len(footer.group_rows))
+        sizes = footer.group_rows
+        groups = zip(sizes, accumulate(sizes), strict=True)
+        frames = (rows.slice(end - size, size).collect() for size, end in groups)
+        entries = read_entries(values, frames, rows.collect_schema(), len(sizes))
         state = state_of(values, entries)
         check_state(state)
         return state, values["parameters"]
@@ -87,13 +90,6 @@ def _header(metadata: Mapping[str, str]) -> Any:
         return json.loads(metadata[HEADER])
     except json.JSONDecodeError as error:
         raise ModelFileError(f"the header is not JSON ({error})") from None
-
-
-def _row_groups(rows: pl.LazyFrame, footer: Footer) -> Iterator[pl.DataFrame]:
-    start = 0
-    for count in footer.group_rows:
-        yield rows.slice(start, count).collect()
-        start += count
 
 
 @contextmanager

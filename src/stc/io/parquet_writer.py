@@ -21,7 +21,7 @@ from stc._utils.atomic import atomic_write
 from stc._utils.file_formats import lazy_frame_of
 from stc._version import __version__
 from stc.exceptions import DataError
-from stc.io.columns import MAX_BYTES, class_names, file_schema, text_size
+from stc.io.columns import MAX_BYTES, file_schema, text_size
 from stc.io.entries import too_wide
 from stc.io.footer import MAX_ROWS
 from stc.io.header import header_of
@@ -76,7 +76,9 @@ def write_model(state: FittedState, parameters: Mapping[str, Any], path: str | P
     metadata = {HEADER: header_text, VERSION: __version__, DIGEST: _BLANK}
     path = Path(path)
     with atomic_write(path) as part:
-        entries = lazy_frame_of(_frames(model), _schema(model))
+        lists = len(model.dimensions.names) > 1 or model.interactions.enabled
+        schema = file_schema(lists, header["class_names"])
+        entries = lazy_frame_of(_frames(model, schema, header["class_names"]), schema)
         entries.sink_parquet(part, compression="zstd", row_group_size=_ROWS, metadata=metadata)
         _write_digest(part)
     return path
@@ -102,15 +104,10 @@ def _write_digest(path: Path) -> None:
 # --- rows ---------------------------------------------------------------------------------------
 
 
-def _schema(model: Model) -> pl.Schema:
-    lists = len(model.dimensions.names) > 1 or model.interactions.enabled
-    return file_schema(lists, class_names(model))
-
-
-def _frames(model: Model) -> Iterator[pl.DataFrame]:
+def _frames(
+    model: Model, schema: pl.Schema, names: Mapping[str, list[str]]
+) -> Iterator[pl.DataFrame]:
     """Yield the entries: by set, then by feature, then in the order of the classes."""
-    schema = _schema(model)
-    names = class_names(model)
     classes = pl.DataFrame(names, schema=dict.fromkeys(names, pl.String))
     for number, subset in enumerate(model.policy):
         corpus = model.corpora[subset]

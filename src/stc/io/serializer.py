@@ -17,6 +17,7 @@ from stc._core.tensor import Subset, Tuples
 from stc._core.vocabulary import Attribute, Feature, Value, Vocabulary
 from stc._training.state import FittedState
 from stc.exceptions import ModelFileError
+from stc.io.columns import NUMBERS
 from stc.io.header import as_tuple, header_of, values_of
 from stc.io.json_values import json_text, to_json
 
@@ -27,9 +28,7 @@ ENTRIES = pl.Schema(
         "set": pl.Int32(),  # index in the header's sets of dimensions
         "feature": pl.String(),
         "class": pl.String(),
-        "mass": pl.Float64(),
-        "support": pl.Int64(),
-        "phase": pl.Float64(),
+        **NUMBERS,
     }
 )
 
@@ -49,16 +48,6 @@ class Archive(NamedTuple):
     entries: pl.DataFrame
 
 
-class SetEntries(NamedTuple):
-    """The entries of the corpus of one set: row and class of each, and its numbers."""
-
-    rows: NDArray[np.int64]
-    classes: NDArray[np.int64]
-    mass: NDArray[np.float64]
-    support: NDArray[np.int64]
-    phase: NDArray[np.float64]
-
-
 class NumberedEntries(NamedTuple):
     """The entries of a model, with numbers for the features.
 
@@ -67,12 +56,12 @@ class NumberedEntries(NamedTuple):
     vocabulary, tuples
         The features.
     sets
-        The entries of each set of the policy.
+        The entries of each set of the policy, with the phase of each.
     """
 
     vocabulary: Vocabulary
     tuples: Mapping[Subset, Tuples]
-    sets: Sequence[SetEntries]
+    sets: Sequence[tuple[Entries, NDArray[np.float64]]]
 
 
 # --- to plain data ------------------------------------------------------------------------------
@@ -149,33 +138,22 @@ def state_of(values: Mapping[str, Any], entries: NumberedEntries) -> FittedState
 
 def _model_of(values: Mapping[str, Any], entries: NumberedEntries) -> Model:
     corpora = {}
-    for subset, part, sharpness in zip(
-        values["sets"], entries.sets, values["sharpness"], strict=True
-    ):
+    sets = zip(values["sets"], entries.sets, values["sharpness"], strict=True)
+    for subset, (counted, angles), sharpness in sets:
         size = entries.vocabulary.size if subset else 1
         if len(subset) > 1:
             size = entries.tuples[subset].size
-        corpora[subset] = _corpus(part, (size, len(values["classes"])), sharpness)
+        shape = size, len(values["classes"])
+        phases = None if sharpness is None else Phases(angles, sharpness)
+        corpora[subset] = Corpus.of_entries([counted], [counted.codes], shape, phases)
+    same = ("schema", "dimensions", "form", "classes", "declared", "scales", "interactions")
     return Model(
-        schema=values["schema"],
-        dimensions=values["dimensions"],
         policy=values["sets"],
-        form=values["form"],
-        classes=values["classes"],
-        declared=values["declared"],
         vocabulary=entries.vocabulary,
         tuples=entries.tuples,
         corpora=corpora,
-        scales=values["scales"],
-        interactions=values["interactions"],
+        **{name: values[name] for name in same},
     )
-
-
-def _corpus(entries: SetEntries, shape: tuple[int, int], sharpness: float | None) -> Corpus:
-    rows, classes, mass, support, angles = entries
-    phases = None if sharpness is None else Phases(angles, sharpness)
-    counted = Entries(rows, classes.astype(np.int32), mass, support)
-    return Corpus.of_entries([counted], [rows], shape, phases)
 
 
 def _numbered(values: Mapping[str, Any], entries: pl.DataFrame) -> NumberedEntries:
@@ -197,13 +175,10 @@ def _numbered(values: Mapping[str, Any], entries: pl.DataFrame) -> NumberedEntri
             feature_numbers = {text: part[0] for text, part in parts.items() if len(part) == 1}
         else:
             feature_numbers = {"[]": 0}
-        sets.append(
-            SetEntries(
-                _looked_up(rows["feature"], feature_numbers),
-                _looked_up(rows["class"], class_numbers),
-                *(rows[name].to_numpy() for name in ("mass", "support", "phase")),
-            )
-        )
+        features = _looked_up(rows["feature"], feature_numbers)
+        classes = _looked_up(rows["class"], class_numbers)
+        mass, support, angles = (rows[name].to_numpy() for name in NUMBERS)
+        sets.append((Entries(features, classes, mass, support), angles))
     return NumberedEntries(vocabulary, tuples, sets)
 
 
