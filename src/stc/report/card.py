@@ -13,6 +13,7 @@ import stc
 from stc._core.schema import KIND_NAMES
 from stc.classifier import SparseTensorClassifier
 from stc.explain import Answers, GlobalExplanation, label_text
+from stc.fitted import phases_are_given
 from stc.report.names import Names, clipped
 
 # Maximal number of features per class, and of classes.
@@ -49,10 +50,9 @@ def model_card(model: SparseTensorClassifier, answers: Answers) -> dict[str, Any
 
 
 def _phases(model: SparseTensorClassifier, answers: Answers) -> str:
-    phases = answers.cascade.phases
-    if not phases:
+    if not answers.cascade.phases:
         return "none"
-    source = "learnt" if phases is answers.model.phases else "given"
+    source = "given" if phases_are_given(model.phases) else "learnt"
     return f"{source}, sharpness {model.sharpness_:.3g}"
 
 
