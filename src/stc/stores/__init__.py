@@ -8,14 +8,14 @@ from threading import Lock
 
 from stc._utils.optional import optional
 from stc.exceptions import ParameterError, StoreError
-from stc.stores.base import DatabaseStore
-from stc.stores.protocol import Store, Writing
+from stc.stores.base import Store
+from stc.stores.transaction import Writing
 from stc.stores.url import file_path, shown_url, url_scheme
 
 __all__ = ["Store", "StoreError", "Writing", "open_store", "shown_url"]
 
 # One store per URL and process: DuckDB allows only one connection to a file.
-_open_stores: dict[tuple[str, str, int], DatabaseStore] = {}
+_open_stores: dict[tuple[str, str, int], Store] = {}
 _open_lock = Lock()
 # A forked child must not wait for a lock held by a thread of its parent.
 os.register_at_fork(after_in_child=lambda: globals().update(_open_lock=Lock()))
@@ -63,7 +63,7 @@ def open_store(url: str) -> Store:
         return _open_stores[key]
 
 
-def _new_store(url: str, on_close: Callable[[], object]) -> DatabaseStore:
+def _new_store(url: str, on_close: Callable[[], object]) -> Store:
     match url_scheme(url):
         case "duckdb":
             optional("duckdb", "duckdb", "A DuckDB store")

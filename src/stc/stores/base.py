@@ -14,7 +14,7 @@ from stc.exceptions import StoreConflictError, StoreError
 from stc.io import Archive
 from stc.stores.keys import check_text, text_key
 from stc.stores.session import Session
-from stc.stores.transaction import Transaction
+from stc.stores.transaction import Writing
 from stc.stores.url import shown_url
 
 T = TypeVar("T")
@@ -26,8 +26,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 _random = SystemRandom()
 
 
-class DatabaseStore(ABC):
-    """A store in a database; implements `stc.stores.protocol.Store`.
+class Store(ABC):
+    """A database that holds models by name.
 
     Parameters
     ----------
@@ -75,7 +75,10 @@ class DatabaseStore(ABC):
         return json.loads(row.header) if row and row.header is not None else None
 
     def read(self, name: str) -> tuple[int, Archive | None] | None:
-        """Return the version and the model, in one consistent state; None without the name."""
+        """Return the version and the model, in one consistent state; None without the name.
+
+        The model is None if everything was unlearnt.
+        """
 
         def version_and_model(session: Session) -> tuple[int, Archive | None] | None:
             row = session.find(text_key(name))
@@ -91,13 +94,17 @@ class DatabaseStore(ABC):
         """Return the names of the models, sorted."""
         return sorted(self._read("", lambda session: session.names(), list[str]()))
 
-    def write(self, name: str, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in a transaction; retry while other writers conflict with it."""
+    def write(self, name: str, work: Callable[[Writing], T]) -> T:
+        """Run `work` in a transaction; retry while other writers conflict with it.
+
+        `work` may be called several times; only the last call takes effect. A new name is
+        created when the work changes something.
+        """
         check_text(name, "the name")
 
         def attempt() -> T:
             with self.writing(text_key(name)) as session:
-                transaction = Transaction(session, name)
+                transaction = Writing(session, name)
                 result = work(transaction)
                 transaction.finish()
                 return result
@@ -107,7 +114,7 @@ class DatabaseStore(ABC):
     def remove(self, name: str) -> None:
         """Remove a model and its ledger, if it exists."""
         if self.version(name) is not None:
-            self.write(name, Transaction.remove)
+            self.write(name, Writing.remove)
 
     def close(self) -> None:
         """Close files and connections; they are opened again when needed."""

@@ -13,7 +13,7 @@ import duckdb
 import polars as pl
 
 from stc.exceptions import StoreError
-from stc.stores.base import PATIENCE, DatabaseStore
+from stc.stores.base import PATIENCE, Store
 from stc.stores.session import Session
 from stc.stores.url import MEMORY, file_identity, file_path, url_options
 
@@ -147,7 +147,7 @@ class DuckdbSession(Session):
         self._cursor.commit()
 
 
-class DuckdbStore(DatabaseStore):
+class DuckdbStore(Store):
     """A store in a DuckDB file."""
 
     def __init__(self, url: str, on_close: Callable[[], object] = lambda: None) -> None:

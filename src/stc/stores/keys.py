@@ -1,4 +1,4 @@
-"""TupleKeys of texts, and checks that every database can store a text."""
+"""Keys of texts, and checks that every database can store a text."""
 
 from __future__ import annotations
 

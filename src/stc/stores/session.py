@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import polars as pl
 
 from stc.exceptions import StoreError
+from stc.stores.keys import text_key
 
 
 class ModelRow(NamedTuple):
@@ -94,57 +95,12 @@ class Session(ABC):
         """Return the names of all models."""
         return self._column("SELECT name FROM stc_models") if self.has_tables() else []
 
-    def create(self, key: bytes, name: str, version: int) -> int:
+    def create(self, name: str, version: int) -> int:
         """Create a model, and the tables if necessary, and return its number."""
         if not self.has_tables():
             self.create_tables()
-        return int(self._column(self.insert_model, key=key, name=name, version=version)[0])
-
-    def update(self, model: int, version: int, header: str | None) -> None:
-        """Change the row of a model."""
-        statement = "UPDATE stc_models SET version = :version, header = :header WHERE id = :model"
-        self.execute(statement, model=model, version=version, header=header)
-
-    def delete(self, model: int) -> None:
-        """Delete the row of a model."""
-        self.execute("DELETE FROM stc_models WHERE id = :model", model=model)
-
-    def has_batch(self, model: int, key: bytes) -> bool:
-        """Return whether a batch is in the ledger."""
-        query = "SELECT 1 FROM stc_batches WHERE model = :model AND key = :key"
-        return bool(self.execute(query, model=model, key=key))
-
-    def add_batch(self, model: int, key: bytes, batch: str, time: str) -> None:
-        """Enter a batch into the ledger."""
-        statement = (
-            "INSERT INTO stc_batches (model, key, batch, written_at)"
-            " VALUES (:model, :key, :batch, :time)"
-        )
-        self.execute(statement, model=model, key=key, batch=batch, time=time)
-
-    def batches(self, model: int) -> list[str]:
-        """Return the ids of the batches in the ledger."""
-        return self._column("SELECT batch FROM stc_batches WHERE model = :model", model=model)
-
-    def delete_batches(self, model: int) -> None:
-        """Empty the ledger."""
-        self.execute("DELETE FROM stc_batches WHERE model = :model", model=model)
-
-    def classes(self, model: int) -> dict[str, int]:
-        """Return the numbers of the classes."""
-        query = "SELECT class, number FROM stc_classes WHERE model = :model"
-        return dict(self.execute(query, model=model))
-
-    def add_classes(self, model: int, numbers: dict[str, int]) -> None:
-        """Insert new classes."""
-        columns = {"number": list(numbers.values()), "class": list(numbers)}
-        rows = pl.DataFrame(columns, schema={"number": pl.Int32, "class": pl.String})
-        self.insert("stc_classes", model, rows)
-
-    def delete_entries(self, model: int) -> None:
-        """Delete all entries, features and classes."""
-        for table in ("stc_entries", "stc_features", "stc_classes"):
-            self.execute(f"DELETE FROM {table} WHERE model = :model", model=model)
+        values = {"key": text_key(name), "name": name, "version": version}
+        return int(self._column(self.insert_model, **values)[0])
 
     def _column(self, query: str, **values: Any) -> list[Any]:
         return [row[0] for row in self.execute(query, **values)]

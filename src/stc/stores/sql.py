@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Lock
 from typing import Any, ClassVar, Literal
 
@@ -28,7 +28,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from stc.exceptions import StoreError
 from stc.io import ENTRIES
 from stc.stores import tables
-from stc.stores.base import DatabaseStore
+from stc.stores.base import Store
 from stc.stores.session import Session
 
 # What to do with rows whose key exists already.
@@ -157,7 +157,7 @@ class SqlSession(Session):
         return pl.concat(frames)
 
 
-class SqlStore(DatabaseStore):
+class SqlStore(Store):
     """A store in a database that SQLAlchemy connects to."""
 
     session_class: ClassVar[type[SqlSession]]
@@ -193,11 +193,9 @@ class SqlStore(DatabaseStore):
                 self._engine = self.new_engine()
             return self._engine
 
-    @contextmanager
-    def reading(self) -> Iterator[SqlSession]:
+    def reading(self) -> AbstractContextManager[SqlSession]:
         """Open a transaction that sees one consistent state and changes nothing."""
-        with self._session(writing=False) as session:
-            yield session
+        return self._session(writing=False)
 
     @contextmanager
     def writing(self, key: bytes) -> Iterator[SqlSession]:

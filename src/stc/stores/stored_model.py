@@ -20,6 +20,8 @@ from stc.stores import Store, Writing, open_store
 # What decides how a batch becomes entries; another writer may have created the model meanwhile.
 _BASIS = ("format", "dimensions", "sets", "scales", "interactions")
 
+# Version, model and pending deltas of a StoredModel.
+Copy = tuple[int, FittedModel | None, tuple[FittedModel, ...]]
 Learn = Callable[[FittedModel | None], FittedModel]
 # Returns the model that is left (None: nothing), and the counts that were taken away.
 Unlearn = Callable[[FittedModel], tuple[FittedModel | None, Model]]
@@ -85,31 +87,28 @@ class StoredModel:
         """Replace the stored model and its batch ledger."""
         archive = to_archive(fitted.state, fitted.parameters)
 
-        def work(writing: Writing) -> int:
+        def work(writing: Writing) -> Copy:
             writing.forget()
             writing.replace(archive)
             for batch_id in sorted(fitted.state.batches):
                 writing.note(batch_id)
-            return writing.next_version
+            return writing.next_version, fitted, ()
 
-        with self._lock:
-            self.version = self.store.write(self.name, work)
-            self.fitted, self.pending = fitted, ()
+        self._write(work)
 
     def change(self, changed: Callable[[FittedModel], FittedModel]) -> None:
         """Replace the stored model by what a function makes of it; keep its batch ledger."""
 
-        def work(writing: Writing) -> tuple[int, FittedModel]:
+        def work(writing: Writing) -> Copy:
             after = changed(self._in_transaction(writing, "change"))
             for batch_id in sorted(after.state.batches):
                 if writing.has(batch_id):
                     raise DuplicateBatchError(batch_id)
                 writing.note(batch_id)
             writing.replace(to_archive(after.state, after.parameters))
-            return writing.next_version, after
+            return writing.next_version, after, ()
 
-        with self._lock:
-            self._written(self.store.write(self.name, work))
+        self._write(work)
 
     def add(self, learn: Learn, batch_id: str | None, thresholds: bool) -> None:
         """Learn a batch, and write only the entries that it adds.
@@ -120,63 +119,55 @@ class StoredModel:
         """
         header = self.store.header(self.name)
         delta = learn(_blank(header))
-        if header is not None and delta.model.form.multilabel and thresholds:
-            self._add_to_whole(learn, batch_id)
-            return
+        whole = header is not None and delta.model.form.multilabel and thresholds
 
-        def work(writing: Writing) -> tuple[int | None, int, FittedModel] | None:
-            if not _noted(writing, batch_id):
-                return None
+        def work(writing: Writing) -> Copy | None:
             now = writing.header
             part = delta if _basis(now) == _basis(header) else learn(_blank(now))
             after = part if now is None else _added(_bare(now), _without_entries(part))
             writing.add(header_of(after.state, part.parameters), entries_of(part.model))
-            return writing.version, writing.next_version, part
+            if writing.version is None:
+                return writing.next_version, part, ()
+            if writing.version == self.version:  # nobody else has written: the copy stays valid
+                return writing.next_version, self.fitted, (*self.pending, part)
+            return None
 
-        with self._lock:
-            done = self.store.write(self.name, work)
-            if done is not None:
-                self._added_delta(*done)
-
-    def _added_delta(self, found: int | None, version: int, delta: FittedModel) -> None:
-        if found is None:
-            self.version, self.fitted, self.pending = version, delta, ()
-        elif found == self.version:  # nobody else has written: the copy stays valid
-            self.version, self.pending = version, (*self.pending, delta)
-
-    def _add_to_whole(self, learn: Learn, batch_id: str | None) -> None:
-        def work(writing: Writing) -> tuple[int, FittedModel] | None:
-            if not _noted(writing, batch_id):
-                return None
+        def work_on_whole(writing: Writing) -> Copy:
             before = None if writing.header is None else self._in_transaction(writing, "change")
-            after, delta = learn(before), learn(_blank(writing.header))
-            writing.add(header_of(after.state, after.parameters), entries_of(delta.model))
-            return writing.next_version, after
+            after, part = learn(before), learn(_blank(writing.header))
+            writing.add(header_of(after.state, after.parameters), entries_of(part.model))
+            return writing.next_version, after, ()
 
-        with self._lock:
-            self._written(self.store.write(self.name, work))
+        self._write(work_on_whole if whole else work, batch_id)
 
     def unlearn(self, unlearn: Unlearn, batch_id: str | None) -> None:
         """Unlearn a batch: write its entries as a negative delta, if all of it was learnt."""
 
-        def work(writing: Writing) -> tuple[int, FittedModel | None] | None:
-            if not _noted(writing, batch_id):
-                return None
+        def work(writing: Writing) -> Copy:
             after, counts = unlearn(self._in_transaction(writing, "unlearn"))
             if after is None:
                 writing.clear()
             else:
                 entries = entries_of(counts).with_columns(-pl.col("mass", "support"))
                 writing.add(header_of(after.state, after.parameters), entries)
-            return writing.next_version, after
+            return writing.next_version, after, ()
+
+        self._write(work, batch_id)
+
+    def _write(self, work: Callable[[Writing], Copy | None], batch_id: str | None = None) -> None:
+        """Run `work` in a transaction, unless the batch is in the ledger, and update the copy."""
+
+        def work_once(writing: Writing) -> Copy | None:
+            if batch_id is not None:
+                if writing.has(batch_id):
+                    return None
+                writing.note(batch_id)
+            return work(writing)
 
         with self._lock:
-            self._written(self.store.write(self.name, work))
-
-    def _written(self, done: tuple[int, FittedModel | None] | None) -> None:
-        if done is not None:
-            self.version, self.fitted = done
-            self.pending = ()
+            copy = self.store.write(self.name, work_once)
+            if copy is not None:
+                self.version, self.fitted, self.pending = copy
 
     def batches(self) -> frozenset[str]:
         """Return the ids of the batches that were learnt."""
@@ -189,16 +180,6 @@ class StoredModel:
         if writing.version == self.version and self.fitted is not None and not self.pending:
             return self.fitted
         return _restored(writing.read())
-
-
-def _noted(writing: Writing, batch_id: str | None) -> bool:
-    """Note a batch in the ledger; return whether it was not there before."""
-    if batch_id is None:
-        return True
-    if writing.has(batch_id):
-        return False
-    writing.note(batch_id)
-    return True
 
 
 def _restored(archive: Archive) -> FittedModel:

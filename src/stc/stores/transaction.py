@@ -10,21 +10,30 @@ from typing import Any
 
 import polars as pl
 
-from stc.exceptions import StoreError
-from stc.io import Archive
-from stc.stores.delta import Delta
-from stc.stores.keys import check_text, header_json, text_key
+from stc.exceptions import DataError, StoreError
+from stc.io import ENTRIES, Archive
+from stc.stores.keys import check_json_series, check_text, header_json, text_key
 from stc.stores.session import Session
 
 
-class Transaction:
-    """A transaction that changes one model; implements `stc.stores.protocol.Writing`."""
+class Writing:
+    """A transaction that changes one model.
+
+    Transactions of the same model do not overlap. All changes are committed when the work ends;
+    none are if it raises an error.
+
+    Attributes
+    ----------
+    version
+        Version of the model when the transaction began; None if there is no such name.
+    next_version
+        Version of the model once the transaction is committed.
+    """
 
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
         self._name = name
-        self._key = text_key(name)
-        row = session.find(self._key)
+        row = session.find(text_key(name))
         self._model = row.model if row else None
         self.version = row.version if row else None
         self._header = row.header if row else None
@@ -47,73 +56,123 @@ class Transaction:
     def has(self, batch_id: str) -> bool:
         """Return whether a batch is in the ledger."""
         check_text(batch_id, "the batch id")
-        return self._model is not None and self._session.has_batch(self._model, text_key(batch_id))
+        query = "SELECT batch FROM stc_batches WHERE model = :model AND key = :key"
+        return self._model is not None and bool(self._execute(query, key=text_key(batch_id)))
 
     def note(self, batch_id: str) -> None:
         """Enter a batch into the ledger."""
         if not self.has(batch_id):
-            now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            self._session.add_batch(self._changed_model(), text_key(batch_id), batch_id, now)
+            self._change()
+            self._execute(
+                "INSERT INTO stc_batches (model, key, batch, written_at)"
+                " VALUES (:model, :key, :batch, :time)",
+                key=text_key(batch_id),
+                batch=batch_id,
+                time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            )
 
     def batches(self) -> frozenset[str]:
         """Return the ids of all batches in the ledger."""
-        return frozenset() if self._model is None else frozenset(self._session.batches(self._model))
+        if self._model is None:
+            return frozenset()
+        rows = self._execute("SELECT batch FROM stc_batches WHERE model = :model")
+        return frozenset(batch for (batch,) in rows)
 
     def forget(self) -> None:
         """Empty the ledger."""
         if self._model is not None:
-            self._session.delete_batches(self._changed_model())
+            self._change()
+            self._delete_from("stc_batches")
 
     def add(self, header: dict[str, Any], entries: pl.DataFrame) -> None:
-        """Add mass and support to existing entries, and insert new entries."""
-        self._add(header_json(header), Delta.from_entries(entries))
+        """Add mass and support to existing entries, and insert new entries.
+
+        Mass and support may be negative; an entry is deleted when its support reaches zero.
+        Existing entries keep their phase; new ones take the given phase.
+        """
+        self._add(header_json(header), *_keyed(entries))
 
     def replace(self, archive: Archive) -> None:
         """Replace the model and keep its ledger."""
-        header, delta = header_json(archive.header), Delta.from_entries(archive.entries)
+        # What cannot be stored is refused before anything is deleted.
+        header, keyed = header_json(archive.header), _keyed(archive.entries)
         self.clear()
-        self._add(header, delta)
+        self._add(header, *keyed)
 
     def clear(self) -> None:
-        """Delete the model except for its name and its ledger."""
+        """Delete the model except for its name and its ledger: everything was unlearnt."""
         if self._model is not None:
-            self._session.delete_entries(self._changed_model())
+            self._change()
+            self._delete_from("stc_entries", "stc_features", "stc_classes")
             self._header = None
 
     def remove(self) -> None:
         """Remove the model and its ledger."""
         if self._model is not None:
-            self._session.delete_entries(self._model)
-            self._session.delete_batches(self._model)
-            self._session.delete(self._model)
+            self._delete_from("stc_entries", "stc_features", "stc_classes", "stc_batches")
+            self._execute("DELETE FROM stc_models WHERE id = :model")
             self._model, self._changed = None, False
 
     def finish(self) -> None:
         """Write the new version and header."""
-        if self._changed and self._model is not None:
-            self._session.update(self._model, self.next_version, self._header)
+        if self._changed:
+            statement = (
+                "UPDATE stc_models SET version = :version, header = :header WHERE id = :model"
+            )
+            self._execute(statement, version=self.next_version, header=self._header)
 
-    def _add(self, header: str, delta: Delta) -> None:
-        model, empty = self._changed_model(), self._header is None
+    def _add(self, header: str, features: pl.DataFrame, entries: pl.DataFrame) -> None:
+        model, empty = self._change(), self._header is None
         self._header = header
-        entries = delta.numbered(self._class_numbers(model, delta.classes))
-        self._session.add_features(model, delta.features)
+        numbers = self._class_numbers(entries["class"].unique().sort().to_list())
+        number = pl.col("class").replace_strict(numbers, return_dtype=pl.Int32)
+        entries = entries.with_columns(number)
+        self._session.add_features(model, features)
         if empty and (entries["support"] > 0).all():
             self._session.insert("stc_entries", model, entries)
         else:
             self._session.add_entries(model, entries)
 
-    def _changed_model(self) -> int:
-        """Return the number of the model, which is created if necessary, and mark it changed."""
+    def _execute(self, statement: str, **values: Any) -> list[Any]:
+        return self._session.execute(statement, model=self._model, **values)
+
+    def _delete_from(self, *tables: str) -> None:
+        for table in tables:
+            self._execute(f"DELETE FROM {table} WHERE model = :model")
+
+    def _change(self) -> int:
+        """Mark the model as changed, and return its number; it is created if necessary."""
         self._changed = True
         if self._model is None:
-            self._model = self._session.create(self._key, self._name, self.next_version)
+            self._model = self._session.create(self._name, self.next_version)
         return self._model
 
-    def _class_numbers(self, model: int, classes: list[str]) -> dict[str, int]:
-        numbers = self._session.classes(model)
+    def _class_numbers(self, classes: list[str]) -> dict[str, int]:
+        query = "SELECT class, number FROM stc_classes WHERE model = :model"
+        numbers: dict[str, int] = dict(self._execute(query))
         new = [name for name in classes if name not in numbers]
         added = dict(zip(new, count(max(numbers.values(), default=-1) + 1), strict=False))
         if added:
-            self._session.add_classes(model, added)
+            columns = {"number": list(added.values()), "class": list(added)}
+            rows = pl.DataFrame(columns, schema={"number": pl.Int32, "class": pl.String})
+            self._session.insert("stc_classes", self._change(), rows)
         return numbers | added
+
+
+def _keyed(entries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the keys of the features, and the entries with these keys; both unique and sorted."""
+    entries = entries.select(*ENTRIES.names()).cast(ENTRIES)
+    for name in ("mass", "phase"):
+        if not entries[name].is_finite().all():
+            raise DataError(f"the {name} of an entry is not a finite number")
+    if any(entries.null_count().row(0)):
+        raise DataError("an entry lacks a value")
+    sums = pl.col("mass").sum(), pl.col("support").sum(), pl.col("phase").first()
+    entries = entries.group_by("set", "feature", "class").agg(*sums)
+    features = entries.select(pl.col("feature").unique())
+    check_json_series(features["feature"], "the feature")
+    check_json_series(entries["class"].unique(), "the class")
+    keys = [text_key(feature) for feature in features["feature"]]
+    features = features.select(pl.Series("key", keys, dtype=pl.Binary), "feature")
+    keyed = entries.join(features, on="feature").drop("feature").rename({"key": "feature"})
+    return features.sort("key"), keyed.select(*ENTRIES.names()).sort("feature", "set", "class")
