@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from stc import SparseTensorClassifier
-from stc.sources.groups import COUNT, MASS, GroupPlan, group_counts
+from stc.sources.duckdb import group_counts
+from stc.sources.protocol import COUNT, MASS, GroupPlan
 from support.conformance import corpus
 
 FRAME = pl.DataFrame(

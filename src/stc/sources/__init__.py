@@ -12,6 +12,7 @@ import polars as pl
 from narwhals import dependencies
 
 from stc._utils.file_formats import find_format
+from stc._utils.optional import optional
 from stc.exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
 from stc.sources.files import FileSource, scan_files
 from stc.sources.protocol import (
@@ -62,15 +63,11 @@ class SelectedSource:
     def attributes(self, taken: Sequence[str]) -> tuple[str, ...]:
         """Return the columns to learn from, without those taken as targets or weight."""
         selected = self.columns or ((self.text,) if self.text else self.source.names)
-        self.require((*selected, *self.ignored, *taken))
+        check_columns((*selected, *self.ignored, *taken), self.source.names)
         left = tuple(name for name in selected if name not in (*self.ignored, *taken))
         if not left:
             raise DataError("the data has no column besides the targets")
         return left
-
-    def require(self, columns: Sequence[str]) -> None:
-        """Raise an error if the source lacks one of these columns."""
-        check_columns(columns, self.source.names)
 
 
 def source(
@@ -167,6 +164,7 @@ def _source(
     if on is not None:
         return _source_on_cluster(data, on)
     if table is not None:
+        optional("sqlalchemy", "sqlite", "a table of a database")
         from stc.sources.sql import SQLSource
 
         return SQLSource.of(data, table)

@@ -21,6 +21,7 @@ from stc.exceptions import (
 )
 from stc.sources import FileSource, SelectedSource
 from stc.sources.learning_task import LearningTask
+from stc.sources.protocol import check_columns
 
 # Hints, for those who replace them: the command has options in their place.
 NAME_THE_TARGET = "name it, fit(source, 'class')"
@@ -71,7 +72,7 @@ class LearningColumns:
         if not targets:
             raise ParameterError("no target column is named", hint=NAME_THE_TARGET)
         taken = targets if roles.weight is None else (*targets, roles.weight)
-        chosen.require(taken)
+        check_columns(taken, chosen.source.names)
         if before is not None and before.model.schema.closed:
             items = item_columns(chosen, before)
         else:

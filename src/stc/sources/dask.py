@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import polars as pl
+from dask import compute, delayed
+from dask.base import get_scheduler
 
 from stc._core.model import Model
-from stc._input.pandas import arrow_of
-from stc._utils.optional import optional
+from stc._input.pandas import arrow_of, series_of_numpy
 from stc.exceptions import DataError, DataTypeError
 from stc.sources.partitions import (
     ParquetFiles,
@@ -20,11 +23,17 @@ from stc.sources.partitions import (
     merged,
     new_folder,
     predict_partition,
-    required_folder,
     shared_out,
     write_part,
 )
-from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns, schema_of
+from stc.sources.protocol import (
+    BATCH_ROWS,
+    Learner,
+    Predictor,
+    check_columns,
+    first_rows,
+    schema_of,
+)
 
 # Types of pandas objects that polars stores as strings or lists.
 _TYPED = {str, list, tuple, np.ndarray, type(None)}
@@ -64,16 +73,14 @@ class DaskSource:
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """Return the first rows, computing as few partitions as possible."""
         selected = self._selected(columns)
-        frames = [polars_of(selected._meta)]
-        for number in range(selected.npartitions):
-            missing = rows - sum(frame.height for frame in frames)
-            if missing <= 0:
-                break
+        empty = polars_of(selected._meta)
+
+        def read(number: int, rows: int) -> pl.DataFrame:
             partition = selected.get_partition(number)
-            first = partition.map_partitions(_head, missing, meta=selected._meta)
-            frames.append(polars_of(first.compute()))
-        filled = [frame for frame in frames if frame.height]
-        return pl.concat(filled, how="vertical_relaxed") if filled else frames[0]
+            return polars_of(partition.map_partitions(_head, rows, meta=selected._meta).compute())
+
+        readers = (partial(read, number) for number in range(selected.npartitions))
+        return first_rows(chain([lambda rows: empty], readers), rows)
 
     def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
@@ -87,7 +94,6 @@ class DaskSource:
 
     def learn(self, task: Learner) -> Model | None:
         """Return a model of all partitions, added up by the workers."""
-        delayed = optional("dask", "dask", "a Dask DataFrame").delayed
         sent = _scattered(task)
         learn, add = delayed(_learn_partition, pure=False), delayed(merged, pure=False)
         models = [learn(part, sent) for part in self._selected(task.columns).to_delayed()]
@@ -104,18 +110,16 @@ class DaskSource:
         if to is None:
             meta = _pandas_of(pl.DataFrame(schema=task.schema), selected._meta.index[:0])
             return selected.map_partitions(_predict_partition, sent, meta=meta)
-        dask = optional("dask", "dask", "a Dask DataFrame")
-        write = dask.delayed(_write_partition, pure=False)
+        write = delayed(_write_partition, pure=False)
         with new_folder(to) as folder:
             parts = selected.to_delayed()
-            dask.compute(*[write(part, sent, folder, k) for k, part in enumerate(parts)])
+            compute(*[write(part, sent, folder, k) for k, part in enumerate(parts)])
         return to
 
 
 def _scattered(task: Any) -> Any:
     """Return the task as sent to each worker once; without workers, the task itself."""
-    scheduler = optional("dask.base", "dask", "a Dask DataFrame").get_scheduler()
-    scatter = getattr(getattr(scheduler, "__self__", None), "scatter", None)
+    scatter = getattr(getattr(get_scheduler(), "__self__", None), "scatter", None)
     return task if scatter is None else scatter(task, broadcast=True, hash=False)
 
 
@@ -158,7 +162,7 @@ def _series(name: str, column: Any) -> pl.Series:
     if arrow is not None:
         return pl.Series(name, arrow)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufMm":
-        return pl.Series(name, column.to_numpy())
+        return pl.Series(name, series_of_numpy(column.to_numpy()))
     if hasattr(column, "cat") and hasattr(column.cat, "categories"):
         categories = _series(name, column.cat.categories.to_series())
         if categories.dtype != pl.Object:
@@ -214,7 +218,7 @@ class DaskFiles(ParquetFiles):
 
     def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Write the predictions to a new folder, one Parquet file for each partition."""
-        with new_folder(required_folder(to)) as folder:
+        with new_folder(to) as folder:
             sent = self._client.scatter(task, broadcast=True, hash=False)
             numbers = range(len(self._partitions))
             written = self._client.map(

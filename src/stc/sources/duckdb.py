@@ -1,7 +1,14 @@
-"""DuckDB relations: counted by DuckDB or streamed as Arrow; predictions are relations."""
+"""DuckDB relations: counted by DuckDB or streamed as Arrow; predictions are relations.
+
+DuckDB counts tables with one value in a cell, and corpora of single dimensions: one group-by for
+each column, so that only counts leave the database. Values and classes are returned as stored;
+encoding them and all formulas are left to the kernel. The group-bys use DuckDB's relational API:
+those of narwhals are as fast, but fail for a column named `a.b`.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -9,16 +16,26 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 from uuid import uuid4
 
+import duckdb
 import polars as pl
+from duckdb import ColumnExpression, ConstantExpression, FunctionExpression
 
 from stc._core.model import Model
 from stc._utils.file_formats import find_format, write_frames
-from stc._utils.optional import optional
-from stc._utils.progress import Progress
 from stc.exceptions import DataError, ParameterError
 from stc.sources.faults import first_line
-from stc.sources.groups import group_counts
-from stc.sources.protocol import BATCH_ROWS, SAMPLE_ROWS, Learner, Predictor, schema_of
+from stc.sources.protocol import (
+    BATCH_ROWS,
+    COUNT,
+    MASS,
+    SAMPLE_ROWS,
+    GroupedCounts,
+    GroupPlan,
+    Learner,
+    Predictor,
+    schema_of,
+    with_progress,
+)
 
 
 @dataclass(frozen=True)
@@ -50,17 +67,8 @@ class DuckDBSource:
 
     def frames(self, columns: Sequence[str]) -> Generator[pl.DataFrame]:
         """Yield all rows in batches."""
-        with (
-            Progress("reading") as progress,
-            _errors(),
-            self._selected(columns).to_arrow_reader(BATCH_ROWS) as reader,
-        ):
-            done = 0
-            for batch in reader:
-                if batch.num_rows:
-                    yield pl.DataFrame(batch)
-                done += batch.num_rows
-                progress.flow(done, "rows")
+        with _errors(), self._selected(columns).to_arrow_reader(BATCH_ROWS) as reader:
+            yield from with_progress(map(pl.DataFrame, reader))
 
     def learn(self, task: Learner) -> Model | None:
         """Return a model of all rows, counted by DuckDB if possible."""
@@ -93,16 +101,12 @@ class DuckDBSource:
                 return predictions.materialize()
             try:
                 predictions.create(str(to))
-            except _duckdb().Error as error:
+            except duckdb.Error as error:
                 raise ParameterError(f"to={to!r}: {first_line(error)}") from error
         return to
 
     def _selected(self, columns: Sequence[str]) -> Any:
-        return self.relation.select(*map(_duckdb().ColumnExpression, columns))
-
-
-def _duckdb() -> Any:
-    return optional("duckdb", "duckdb", "a DuckDB relation")
+        return self.relation.select(*map(ColumnExpression, columns))
 
 
 @contextmanager
@@ -110,5 +114,75 @@ def _errors() -> Iterator[None]:
     """Raise errors of DuckDB as errors of stc."""
     try:
         yield
-    except _duckdb().Error as error:
+    except duckdb.Error as error:
         raise DataError(f"DuckDB cannot evaluate the relation: {first_line(error)}") from error
+
+
+def group_counts(relation: Any, plan: GroupPlan) -> GroupedCounts | None:
+    """Count the rows of a DuckDB relation; None if some row has no class or a bad weight."""
+    incomplete = _incomplete_columns(relation, plan)
+    if incomplete is None:
+        return None
+    table, mass = relation, FunctionExpression("count")
+    if plan.weight is not None:
+        table = relation.filter(ColumnExpression(plan.weight) > 0)
+        mass = FunctionExpression("sum", ColumnExpression(plan.weight).cast("DOUBLE"))
+    classes = _grouped(table, plan.targets, mass)
+    columns = {}
+    for number, attributes in enumerate(plan.dimensions):
+        gaps = [] if plan.category else [name for name in attributes if name in incomplete]
+        mass = _mass_of_values(plan.weight, len(attributes) - len(gaps), gaps)
+        for name in attributes:
+            rows = table.filter(ColumnExpression(name).isnotnull()) if name in gaps else table
+            columns[number, name] = _grouped(rows, (name, *plan.targets), mass)
+    return GroupedCounts(classes, columns)
+
+
+def _incomplete_columns(relation: Any, plan: GroupPlan) -> set[str] | None:
+    """Return the attributes with missing values; None if a class or a weight cannot be used."""
+    required = {*plan.targets, *([] if plan.weight is None else [plan.weight])}
+    names = [*required, *{name for group in plan.dimensions for name in group}]
+    asked = [
+        FunctionExpression("count"),
+        *(FunctionExpression("count", ColumnExpression(name)) for name in names),
+    ]
+    if plan.weight is not None:
+        asked += [
+            FunctionExpression(bound, ColumnExpression(plan.weight)) for bound in ("min", "max")
+        ]
+    ((rows, *results),) = relation.aggregate(asked).fetchall()
+    incomplete = {name for name, count in zip(names, results, strict=False) if count < rows}
+    if incomplete & required:
+        return None
+    # NaN is greater than any number.
+    if plan.weight is not None and rows and not 0 <= results[-2] <= results[-1] < math.inf:
+        return None
+    return incomplete
+
+
+def _mass_of_values(weight: str | None, complete: int, gaps: Sequence[str]) -> Any:
+    """Return what a group adds to the corpus: each item's weight divided by its number of values.
+
+    An item has a value of every complete attribute, and of those with gaps where none is missing.
+    """
+    values = ConstantExpression(float(complete)).cast("DOUBLE")
+    if weight is None and not gaps:
+        return FunctionExpression("count") / values
+    for name in gaps:
+        values += ColumnExpression(name).isnotnull().cast("DOUBLE")
+    one = (
+        ConstantExpression(1.0).cast("DOUBLE")
+        if weight is None
+        else ColumnExpression(weight).cast("DOUBLE")
+    )
+    return FunctionExpression("sum", one / values)
+
+
+def _grouped(table: Any, keys: Sequence[str], mass: Any) -> pl.DataFrame:
+    """Return count and mass of each combination of values of the keys."""
+    aggregates = [FunctionExpression("count").alias(COUNT), mass.alias(MASS)]
+    # The keys are grouped by as text, in which names are quoted.
+    grouped = ", ".join('"' + key.replace('"', '""') + '"' for key in keys)
+    return pl.DataFrame(
+        table.aggregate([*map(ColumnExpression, keys), *aggregates], grouped).to_arrow_table()
+    )

@@ -6,12 +6,14 @@ import codecs
 import csv
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from polars.exceptions import PanicException, PolarsError
+
 from stc._utils.file_formats import open_bytes
-from stc.exceptions import DataError, SourceFileError
+from stc.exceptions import DataError, SourceFileError, StcError
 
 # The csv module refuses longer cells; its default is too short for documents.
 _MAX_CELL = 2**31 - 1
@@ -23,13 +25,38 @@ def first_line(error: BaseException) -> str:
     return " ".join(str(error).strip().partition("\n")[0].split()) or type(error).__name__
 
 
-def read_error(error: BaseException, title: str, path: str | None) -> DataError | SourceFileError:
-    """Return the error to raise for one of polars or pyarrow that reads a format."""
-    if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-        return SourceFileError(error.strerror or first_line(error), path=path)
-    if path is not None and os.path.isfile(path) and not os.path.getsize(path):
-        return DataError("the file is empty", path=path)
-    return DataError(f"the data cannot be read as {title}: {first_line(error)}", path=path)
+@contextmanager
+def read_errors(
+    title: str, path: str | None, find: Callable[[], DataError | None] = lambda: None
+) -> Iterator[None]:
+    """Raise errors of polars and pyarrow as errors of stc that name the file.
+
+    Parameters
+    ----------
+    title : str
+        The format that is read.
+    path : str or None
+        The file, if there is only one.
+    find : callable
+        Returns a more precise error, if it finds one.
+    """
+    try:
+        yield
+    except StcError:
+        raise
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        message = error.strerror or first_line(error)
+        raise find() or SourceFileError(message, path=path) from error
+    # Errors of pyarrow are ValueErrors or OSErrors.
+    except (OSError, ValueError, PolarsError, PanicException) as error:
+        message = f"the data cannot be read as {title}: {first_line(error)}"
+        if path is not None and _is_empty(path):
+            message = "the file is empty"
+        raise find() or DataError(message, path=path) from error
+
+
+def _is_empty(path: str) -> bool:
+    return os.path.isfile(path) and not os.path.getsize(path)
 
 
 def find_fault(paths: Sequence[str], separator: str | None) -> DataError | None:
@@ -59,8 +86,8 @@ def find_fault(paths: Sequence[str], separator: str | None) -> DataError | None:
             error.row = None if row < 0 else before + row
             return error
         before += max(row, 0)
-    empty = [path for path in paths if os.path.isfile(path) and not os.path.getsize(path)]
-    return DataError("the file is empty", path=empty[0]) if empty else None
+    empty = next(filter(_is_empty, paths), None)
+    return None if empty is None else DataError("the file is empty", path=empty)
 
 
 def _csv_rows(path: str, separator: str, first_header: list[str]) -> Iterator[None]:

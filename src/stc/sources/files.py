@@ -10,9 +10,9 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import polars as pl
@@ -26,11 +26,17 @@ from stc._utils.file_formats import (
     is_compressed,
     write_frames,
 )
-from stc._utils.progress import Progress
 from stc._utils.threads import prefetch
-from stc.exceptions import DataError, ParameterError, SourceFileError, StcError
-from stc.sources.faults import find_fault, read_error
-from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns
+from stc.exceptions import DataError, ParameterError, SourceFileError
+from stc.sources.faults import find_fault, read_errors
+from stc.sources.protocol import (
+    BATCH_ROWS,
+    Learner,
+    Predictor,
+    check_columns,
+    first_rows,
+    with_progress,
+)
 
 # A number with a leading zero, such as a postal code, is text.
 _CODE = r"^\s*[+-]?0\d"
@@ -83,15 +89,14 @@ class FileSource:
 
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """Return the first rows."""
-        frames: list[pl.DataFrame] = []
-        for path, lazy in self._files:
-            missing = rows - sum(frame.height for frame in frames)
-            if missing > 0:
-                with self._errors(path):
-                    lines = self._read(lazy, columns, path).head(missing)
-                    frames.append(lines.collect(engine="streaming").select(columns))
+
+        def read(path: str | None, lazy: pl.LazyFrame, rows: int) -> pl.DataFrame:
+            with self._errors(path):
+                lines = self._read(lazy, columns, path).head(rows)
+                return lines.collect(engine="streaming").select(columns)
+
         with self._errors():
-            head = self._parsed(pl.concat(frames, how="vertical_relaxed"))
+            head = self._parsed(first_rows((partial(read, *file) for file in self._files), rows))
         # A quote that is never closed makes polars read no rows.
         fault = None if head.height else self._text_fault()
         if fault is not None:
@@ -104,14 +109,9 @@ class FileSource:
 
     def frames(self, columns: Sequence[str], raw: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
         """Yield all rows in batches; the columns in `raw` keep the text of the file."""
-        with Progress("reading") as progress, self._errors():
-            done = 0
-            for frame in prefetch(self._batches(columns)):
-                if frame.height:
-                    yield self._parsed(frame, raw)
-                done += frame.height
-                if progress.due:
-                    progress.flow(done, "rows", self._expected_rows)
+        with self._errors():
+            parsed = (self._parsed(frame, raw) for frame in prefetch(self._batches(columns)))
+            yield from with_progress(parsed, lambda: self._expected_rows)
 
     def learn(self, task: Learner) -> Model | None:
         """Return a model of all rows."""
@@ -199,18 +199,12 @@ class FileSource:
         codes = [column.name for column in texts if column.str.contains(_CODE).any()]
         return {name: dtype for name, dtype in typed.items() if name not in codes}
 
-    @contextmanager
-    def _errors(self, path: str | None = None) -> Iterator[None]:
+    def _errors(self, path: str | None = None) -> AbstractContextManager[None]:
         """Raise errors of polars as errors of stc that name the file and, if known, the row."""
         if path is None and len(self.paths) == 1:
             path = self.paths[0]
-        try:
-            yield
-        except StcError:
-            raise
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            title = "a lazy frame" if self.format is None else self.format.title
-            raise self._text_fault() or read_error(error, title, path) from error
+        title = "a lazy frame" if self.format is None else self.format.title
+        return read_errors(title, path, self._text_fault)
 
     def _text_fault(self) -> DataError | None:
         """Return an error about the first malformed row, if rows are lines."""
@@ -259,21 +253,13 @@ def scan_files(path: str | os.PathLike[str], separator: str | None = None) -> Fi
                 f"the format differs from that of {paths[0]}", path=name, hint="use one format"
             )
     unpacked = tuple(_Decompressed(name) for name in paths if is_compressed(name))
-    return _scan(tuple(paths), unpacked, file_format, separator or file_format.separator)
-
-
-def _scan(
-    paths: tuple[str, ...],
-    unpacked: tuple[Any, ...],
-    file_format: FileFormat,
-    separator: str | None,
-) -> FileSource:
-    readable = _readable(paths, unpacked)
+    readable, separator = _readable(paths, unpacked), separator or file_format.separator
     if separator is None:
         parts = () if file_format.lines else tuple(file_format.scan([name]) for name in readable)
-        return FileSource(file_format.scan(readable), {}, parts, paths, unpacked, file_format)
+        lazy = file_format.scan(readable)
+        return FileSource(lazy, {}, parts, tuple(paths), unpacked, file_format)
     lazy = file_format.scan(readable, separator=separator, infer_schema=False)
-    source = FileSource(lazy, {}, (), paths, unpacked, file_format, separator)
+    source = FileSource(lazy, {}, (), tuple(paths), unpacked, file_format, separator)
     with source._errors():
         return replace(source, typed=source._inferred_types(readable[0]))
 

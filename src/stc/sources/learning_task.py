@@ -18,7 +18,7 @@ from stc._input.containers import encode
 from stc._input.reader import Batch, BatchReader
 from stc._input.targets import encode_targets
 from stc.exceptions import StcError
-from stc.sources.groups import COUNT, MASS, GroupedCounts, GroupPlan
+from stc.sources.protocol import COUNT, MASS, GroupedCounts, GroupPlan
 
 
 @dataclass(frozen=True)

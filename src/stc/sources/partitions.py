@@ -6,10 +6,10 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -18,10 +18,10 @@ import polars as pl
 from stc._core.model import Model
 from stc._utils.optional import optional
 from stc._utils.threads import thread_map
-from stc.exceptions import ParameterError, StcError
-from stc.sources.faults import read_error
+from stc.exceptions import ParameterError
+from stc.sources.faults import read_errors
 from stc.sources.files import matching_files
-from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns
+from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns, first_rows
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -35,26 +35,21 @@ class Partition(NamedTuple):
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield these rows in batches."""
-        with _errors(self.path):
-            # The name of the file is not a pattern, whatever brackets it contains.
-            lazy = pl.scan_parquet(self.path, glob=False)
-            check_columns(columns, lazy.collect_schema().names(), self.path)
-            end = self.offset + self.rows
-            for start in range(self.offset, end, BATCH_ROWS):
-                rows = min(BATCH_ROWS, end - start)
-                yield lazy.select(columns).slice(start, rows).collect()
+        with read_errors("Parquet", self.path):
+            rows = self._lazy(columns)
+            for start in range(0, self.rows, BATCH_ROWS):
+                yield rows.slice(start, BATCH_ROWS).collect()
 
+    def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
+        """Return the first of these rows."""
+        with read_errors("Parquet", self.path):
+            return self._lazy(columns).head(rows).collect()
 
-@contextmanager
-def _errors(path: str) -> Iterator[None]:
-    """Raise errors of polars and pyarrow as errors of stc that name the file."""
-    try:
-        yield
-    except StcError:
-        raise
-    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        # Errors of pyarrow are ValueErrors or OSErrors.
-        raise read_error(error, "Parquet", path) from error
+    def _lazy(self, columns: Sequence[str]) -> pl.LazyFrame:
+        # The name of the file is not a pattern, whatever brackets it contains.
+        lazy = pl.scan_parquet(self.path, glob=False)
+        check_columns(columns, lazy.collect_schema().names(), self.path)
+        return lazy.select(columns).slice(self.offset, self.rows)
 
 
 def parquet_paths(paths: Paths) -> list[str]:
@@ -74,7 +69,7 @@ def partitions_of(paths: Paths, extra: str) -> list[Partition]:
     parquet = optional("pyarrow.parquet", extra, "reading the row groups of a Parquet file")
 
     def partitions(path: str) -> list[Partition]:
-        with _errors(path):
+        with read_errors("Parquet", path):
             metadata = parquet.read_metadata(path)
         sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
         runs: list[Partition] = []
@@ -136,8 +131,10 @@ def write_part(frames: Iterable[pl.DataFrame], schema: pl.Schema, folder: str, n
 
 
 @contextmanager
-def new_folder(to: str | os.PathLike[str]) -> Iterator[str]:
+def new_folder(to: str | os.PathLike[str] | None) -> Iterator[str]:
     """Return a temporary folder that gets its name on success and is deleted on failure."""
+    if to is None:
+        raise ParameterError("to=None: workers write predictions", hint="use to='a new folder'")
     target = Path(absolute(to))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{os.fspath(to)!r} already exists; name a new folder")
@@ -176,24 +173,14 @@ class ParquetFiles:
         self._partitions = partitions_of(paths, extra)
 
     @property
-    def _first(self) -> pl.LazyFrame:
-        return pl.scan_parquet(self._partitions[0].path, glob=False)
-
-    @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns of the first file."""
-        return tuple(self._first.collect_schema().names())
+        return tuple(pl.scan_parquet(self._partitions[0].path, glob=False).collect_schema())
 
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """Return the first rows."""
-        frames = [self._first.select(columns).head(0).collect()]
-        for partition in self._partitions:
-            missing = rows - sum(frame.height for frame in frames)
-            if missing <= 0:
-                break
-            frames += partition._replace(rows=min(partition.rows, missing)).frames(columns)
-        filled = [frame for frame in frames if frame.height]
-        return pl.concat(filled, how="vertical_relaxed") if filled else frames[0]
+        readers = (partial(partition.head, columns) for partition in self._partitions)
+        return first_rows(readers, rows)
 
     def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
@@ -202,10 +189,3 @@ class ParquetFiles:
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield all rows in batches, read by this process."""
         return read_partitions(self._partitions, columns)
-
-
-def required_folder(to: Any) -> Any:
-    """Return `to`; raise an error if the caller did not say where predictions go."""
-    if to is None:
-        raise ParameterError("to=None: workers write predictions", hint="use to='a new folder'")
-    return to

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
 from stc._core.model import Model
 from stc._utils.optional import optional
+from stc._utils.progress import Progress
 from stc.exceptions import MissingColumnError
-from stc.sources.groups import GroupedCounts, GroupPlan
 
 # Rows that are read, encoded and counted at a time.
 BATCH_ROWS = 250_000
@@ -18,6 +18,42 @@ BATCH_ROWS = 250_000
 SAMPLE_ROWS = 1_000
 # Largest number of items that are explained at once.
 MAX_EXPLAINED_ROWS = 100_000
+# Columns of a group-by. Data with columns of these names is not counted in the database.
+COUNT, MASS = "stc_count", "stc_mass"
+
+
+class GroupPlan(NamedTuple):
+    """What to count.
+
+    Attributes
+    ----------
+    dimensions
+        The attributes of each dimension that is counted.
+    targets, weight
+        The columns of the targets, and of the sample weight.
+    category
+        Whether a missing value is a category.
+    """
+
+    dimensions: tuple[tuple[str, ...], ...]
+    targets: tuple[str, ...]
+    weight: str | None
+    category: bool
+
+
+class GroupedCounts(NamedTuple):
+    """Results of the group-bys.
+
+    Attributes
+    ----------
+    classes
+        Count and mass of each class.
+    columns
+        By dimension and attribute: count and mass of each pair of a value and a class.
+    """
+
+    classes: pl.DataFrame
+    columns: Mapping[tuple[int, str], pl.DataFrame]
 
 
 class Learner(Protocol):
@@ -112,6 +148,32 @@ def joined_batches(batches: Iterable[Any], extra: str) -> Iterator[pl.DataFrame]
             waiting = []
     if any(part.num_rows for part in waiting):
         yield pl.DataFrame(arrow.Table.from_batches(waiting))
+
+
+def first_rows(readers: Iterable[Callable[[int], pl.DataFrame]], rows: int) -> pl.DataFrame:
+    """Return the first rows of several parts; a reader returns at most so many rows of a part."""
+    frames: list[pl.DataFrame] = []
+    for read in readers:
+        frames.append(read(rows))
+        rows -= frames[-1].height
+        if rows <= 0:
+            break
+    filled = [frame for frame in frames if frame.height]
+    return pl.concat(filled or frames[:1], how="vertical_relaxed")
+
+
+def with_progress(
+    frames: Iterable[pl.DataFrame], expected_rows: Callable[[], int | None] = lambda: None
+) -> Iterator[pl.DataFrame]:
+    """Yield the frames that have rows, and report how many rows were read."""
+    with Progress("reading") as progress:
+        done = 0
+        for frame in frames:
+            if frame.height:
+                yield frame
+            done += frame.height
+            if progress.due:
+                progress.flow(done, "rows", expected_rows())
 
 
 def check_columns(columns: Iterable[str], names: Sequence[str], path: str | None = None) -> None:

@@ -8,11 +8,14 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import ceil, log2
 from typing import Any
 
 import polars as pl
 from narwhals.dependencies import is_pyspark_connect_dataframe
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from stc import exceptions
 from stc._core.model import Model
@@ -26,7 +29,6 @@ from stc.sources.partitions import (
     merged,
     new_folder,
     predict_partition,
-    required_folder,
     shared_out,
 )
 from stc.sources.protocol import Learner, Predictor, check_columns, joined_batches, schema_of
@@ -89,11 +91,9 @@ def broadcast(context: Any, task: Any) -> Iterator[Any]:
 @contextmanager
 def worker_errors() -> Iterator[None]:
     """Raise the error of a worker about data, instead of the stack trace of the Java process."""
-    errors = optional("pyspark.errors", "spark", "a Spark DataFrame")
-    protocol = optional("py4j.protocol", "spark", "a Spark DataFrame")
     try:
         yield
-    except (errors.PySparkException, protocol.Py4JJavaError) as error:
+    except (PySparkException, Py4JJavaError) as error:
         found = _worker_error(str(error))
         if found is None:
             raise
@@ -163,7 +163,7 @@ class SparkSource:
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield all rows in batches, one partition after the other."""
-        packed = self._selected(columns).mapInArrow(_Packing(tuple(columns)), "frame binary")
+        packed = self._selected(columns).mapInArrow(partial(_pack_rows, columns), "frame binary")
         with worker_errors():
             for row in packed.toLocalIterator(prefetchPartitions=True):
                 yield pl.read_ipc_stream(bytes(row[0]))
@@ -172,57 +172,43 @@ class SparkSource:
         """Return a model of all partitions, added up by the workers."""
         rows = self._coalesced(self._selected(task.columns))
         with broadcast(self._context, task) as sent, worker_errors():
-            return sum_of(rows.mapInArrow(_LearnRows(sent), "model binary").rdd.map(_unpickled))
+            return sum_of(
+                rows.mapInArrow(partial(_learn_rows, sent), "model binary").rdd.map(_unpickled)
+            )
 
     def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Return the predictions as a lazy Spark DataFrame, or let Spark write Parquet files."""
         rows, (schema, arrow_schema) = self._selected(task.columns), _schemas(task.schema)
         if to is None:
-            predict = _PredictRows(self._context.broadcast(task), arrow_schema)
+            predict = partial(_predict_rows, self._context.broadcast(task), arrow_schema)
             return rows.mapInArrow(predict, schema)
         with broadcast(self._context, task) as sent, worker_errors():
-            predictions = rows.mapInArrow(_PredictRows(sent, arrow_schema), schema)
+            predictions = rows.mapInArrow(partial(_predict_rows, sent, arrow_schema), schema)
             predictions.write.mode("errorifexists").parquet(os.fspath(to))
         return to
 
 
-class _Packing:
+def _pack_rows(columns: Sequence[str], batches: Iterable[Any]) -> Iterator[Any]:
     """Map the rows of a partition to batches in bytes of Arrow."""
-
-    def __init__(self, columns: tuple[str, ...]) -> None:
-        self.columns = columns
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        for frame in _batches(batches, self.columns):
-            packed = io.BytesIO()
-            frame.write_ipc_stream(packed)
-            yield _one_cell("frame", packed.getvalue())
+    for frame in _batches(batches, columns):
+        packed = io.BytesIO()
+        frame.write_ipc_stream(packed)
+        yield _one_cell("frame", packed.getvalue())
 
 
-class _LearnRows:
+def _learn_rows(sent: Any, batches: Iterable[Any]) -> Iterator[Any]:
     """Map the rows of a partition to its model, as one row of bytes."""
-
-    def __init__(self, sent: Any) -> None:
-        self.sent = sent
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        task: Learner = self.sent.value
-        outcome = outcome_of(lambda: task(_batches(batches, task.columns)))
-        yield _one_cell("model", pickle.dumps(outcome, protocol=5))
+    task: Learner = sent.value
+    outcome = outcome_of(lambda: task(_batches(batches, task.columns)))
+    yield _one_cell("model", pickle.dumps(outcome, protocol=5))
 
 
-class _PredictRows:
+def _predict_rows(sent: Any, schema: Any, batches: Iterable[Any]) -> Iterator[Any]:
     """Map the rows of a partition to predictions."""
-
-    def __init__(self, sent: Any, schema: Any) -> None:
-        self.sent = sent
-        self.schema = schema
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        task: Predictor = self.sent.value
-        for frame in _batches(batches, task.columns):
-            arrow = _arrow_of(task(frame), _spark_schema(task.schema))
-            yield from arrow.cast(self.schema).to_batches()
+    task: Predictor = sent.value
+    for frame in _batches(batches, task.columns):
+        arrow = _arrow_of(task(frame), _spark_schema(task.schema))
+        yield from arrow.cast(schema).to_batches()
 
 
 def _unpickled(row: Any) -> Outcome:
@@ -287,39 +273,23 @@ class SparkFiles(ParquetFiles):
         shares = shared_out(self._partitions, 2 * self._context.defaultParallelism)
         with broadcast(self._context, task) as sent, worker_errors():
             distributed = self._context.parallelize(shares, len(shares))
-            return sum_of(distributed.map(_LearnPartitions(sent)))
+            return sum_of(distributed.map(partial(_learn_partitions, sent)))
 
     def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Write the predictions to a new folder, one Parquet file for each partition."""
         numbered = list(enumerate(self._partitions))
-        with (
-            new_folder(required_folder(to)) as folder,
-            broadcast(self._context, task) as sent,
-            worker_errors(),
-        ):
+        sending = broadcast(self._context, task)
+        with new_folder(to) as folder, sending as sent, worker_errors():
             distributed = self._context.parallelize(numbered, len(numbered))
-            for outcome in distributed.map(_PredictPartition(sent, folder)).collect():
+            for outcome in distributed.map(partial(_predict_partition, sent, folder)).collect():
                 if isinstance(outcome, Exception):
                     raise outcome
         return to
 
 
-class _LearnPartitions:
-    """Map partitions to their model."""
-
-    def __init__(self, sent: Any) -> None:
-        self.sent = sent
-
-    def __call__(self, partitions: list[Partition]) -> Outcome:
-        return outcome_of(lambda: learn_partitions(partitions, self.sent.value))
+def _learn_partitions(sent: Any, partitions: list[Partition]) -> Outcome:
+    return outcome_of(lambda: learn_partitions(partitions, sent.value))
 
 
-class _PredictPartition:
-    """Write the predictions for a numbered partition."""
-
-    def __init__(self, sent: Any, folder: str) -> None:
-        self.sent = sent
-        self.folder = folder
-
-    def __call__(self, numbered: tuple[int, Partition]) -> Outcome:
-        return outcome_of(lambda: predict_partition(*numbered, self.sent.value, self.folder))
+def _predict_partition(sent: Any, folder: str, numbered: tuple[int, Partition]) -> Outcome:
+    return outcome_of(lambda: predict_partition(*numbered, sent.value, folder))

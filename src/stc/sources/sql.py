@@ -12,15 +12,22 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import polars as pl
+import sqlalchemy
 
 from stc._core.model import Model
 from stc._input.values import canonical
 from stc._utils.file_formats import find_format, write_frames
 from stc._utils.optional import optional
-from stc._utils.progress import Progress
 from stc.exceptions import ParameterError, SourceFileError
 from stc.sources.faults import first_line
-from stc.sources.protocol import SAMPLE_ROWS, Learner, Predictor, joined_batches, schema_of
+from stc.sources.protocol import (
+    SAMPLE_ROWS,
+    Learner,
+    Predictor,
+    joined_batches,
+    schema_of,
+    with_progress,
+)
 
 # Rows of Python objects that are fetched at a time, from databases without Arrow.
 _FETCHED_ROWS = 50_000
@@ -35,9 +42,11 @@ _POLARS_TYPES: dict[type, pl.DataType] = {
     datetime.datetime: pl.Datetime("us"),
 }
 
-
-def _sqlalchemy() -> Any:
-    return optional("sqlalchemy", "sqlite", "a table of a database")
+_SQL_TYPES: dict[Any, Any] = {
+    pl.Boolean: sqlalchemy.Boolean,
+    pl.Date: sqlalchemy.Date,
+    pl.Datetime: sqlalchemy.DateTime,
+}
 
 
 @dataclass(frozen=True)
@@ -59,11 +68,10 @@ class SQLSource:
     @classmethod
     def of(cls, database: Any, table: Any) -> SQLSource:
         """Return a source of an engine or a URL, and a table's name, a Table or a Select."""
-        sqlalchemy = _sqlalchemy()
         engine = _engine(database) if isinstance(database, str) else database
         if isinstance(table, str):
             with _errors(engine):
-                table = _table(sqlalchemy, engine, table)
+                table = _table(engine, table)
         elif isinstance(table, sqlalchemy.Select):
             table = table.subquery("stc_items")
         return cls(engine, table)
@@ -89,12 +97,7 @@ class SQLSource:
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield all rows in batches."""
-        with Progress("reading") as progress:
-            done = 0
-            for frame in self._fetched(self._select(columns)):
-                yield frame
-                done += frame.height
-                progress.flow(done, "rows")
+        return with_progress(self._fetched(self._select(columns)))
 
     def learn(self, task: Learner) -> Model | None:
         """Return a model of all rows; PostgreSQL sends rows as Arrow faster than it groups them."""
@@ -110,11 +113,11 @@ class SQLSource:
         return self._write_table(frames, task.schema, str(to))
 
     def _select(self, columns: Sequence[str]) -> Any:
-        return _sqlalchemy().select(*map(self._column, columns))
+        return sqlalchemy.select(*map(self._column, columns))
 
     def _column(self, name: str) -> Any:
         """Return a column; a decimal as a double, since ADBC would return its text."""
-        sqlalchemy, column = _sqlalchemy(), self.selected.c[name]
+        column = self.selected.c[name]
         decimals = isinstance(column.type, sqlalchemy.Numeric) and column.type.asdecimal
         return sqlalchemy.cast(column, sqlalchemy.Double()).label(name) if decimals else column
 
@@ -136,18 +139,14 @@ class SQLSource:
 
     @cached_property
     def _has_parameters(self) -> bool:
-        return bool(_sqlalchemy().select(self.selected).compile(self.engine).params)
+        return bool(sqlalchemy.select(self.selected).compile(self.engine).params)
 
     def _write_table(self, frames: Iterable[pl.DataFrame], schema: pl.Schema, to: str) -> str:
         """Create a table with all rows, or none if an error occurs."""
-        sqlalchemy = _sqlalchemy()
         with _errors(self.engine, "cannot be written to"):
             if sqlalchemy.inspect(self.engine).has_table(to):
                 raise ParameterError(f"to={to!r}: the database already has this table")
-            columns = [
-                sqlalchemy.Column(name, _sql_type(sqlalchemy, dtype))
-                for name, dtype in schema.items()
-            ]
+            columns = [sqlalchemy.Column(name, _sql_type(dtype)) for name, dtype in schema.items()]
             table = sqlalchemy.Table(to, sqlalchemy.MetaData(), *columns)
             with self.engine.begin() as connection:
                 table.create(connection)
@@ -158,7 +157,6 @@ class SQLSource:
 
 def _engine(url: str) -> Any:
     """Return an engine that keeps no connection open, with psycopg for PostgreSQL."""
-    sqlalchemy = _sqlalchemy()
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
         url = f"postgresql+psycopg://{rest}"
@@ -186,10 +184,10 @@ def _errors(engine: Any, failure: str = "cannot be read") -> Iterator[None]:
 
 def _driver_errors() -> tuple[type[Exception], ...]:
     adbc = sys.modules.get("adbc_driver_manager.dbapi")
-    return (_sqlalchemy().exc.SQLAlchemyError, *([] if adbc is None else [adbc.Error]))
+    return (sqlalchemy.exc.SQLAlchemyError, *([] if adbc is None else [adbc.Error]))
 
 
-def _table(sqlalchemy: Any, engine: Any, name: str) -> Any:
+def _table(engine: Any, name: str) -> Any:
     """Return a table by its name, which may be preceded by that of a schema and a dot."""
     inspector = sqlalchemy.inspect(engine)
     schema, _, table = name.rpartition(".")
@@ -226,16 +224,9 @@ def _declared_type(declared: Any) -> pl.DataType | None:
         return None
 
 
-def _sql_type(sqlalchemy: Any, dtype: pl.DataType) -> Any:
+def _sql_type(dtype: pl.DataType) -> Any:
     if dtype.is_float():
         return sqlalchemy.Double()
     if dtype.is_integer():
         return sqlalchemy.BigInteger()
-    types = {
-        pl.Boolean: sqlalchemy.Boolean,
-        pl.Date: sqlalchemy.Date,
-        pl.Datetime: sqlalchemy.DateTime,
-    }
-    return next(
-        (sql_type() for kind, sql_type in types.items() if dtype == kind), sqlalchemy.Text()
-    )
+    return _SQL_TYPES.get(dtype.base_type(), sqlalchemy.Text)()
