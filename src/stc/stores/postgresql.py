@@ -7,23 +7,7 @@ from typing import Any
 
 import polars as pl
 import polars.selectors as cs
-from sqlalchemy import (
-    ColumnElement,
-    Engine,
-    Executable,
-    LargeBinary,
-    Table,
-    Text,
-    bindparam,
-    cast,
-    column,
-    create_engine,
-    delete,
-    event,
-    func,
-    literal,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import URL, make_url
@@ -67,22 +51,22 @@ class PostgresqlSession(SqlSession):
         self._lock(text_key(tables.models.name))
 
     def insert_rows(
-        self, table: Table, model: int, rows: pl.DataFrame, on_conflict: OnConflict
+        self, table: sa.Table, model: int, rows: pl.DataFrame, on_conflict: OnConflict
     ) -> None:
         """Insert rows."""
-        query = select(literal(model), *_columns(table, rows.columns))
+        query = sa.select(sa.literal(model), *_columns(table, rows.columns))
         statement = insert(table).from_select(["model", *rows.columns], query)
         self._run_with(rows, on_conflict_clause(statement, table, on_conflict))
 
     def delete_rows(
-        self, table: Table, model: int, keys: pl.DataFrame, condition: ColumnElement[bool]
+        self, table: sa.Table, model: int, keys: pl.DataFrame, condition: sa.ColumnElement[bool]
     ) -> None:
         """Delete the rows with these keys that meet the condition."""
         values = zip(keys.columns, _columns(table, keys.columns), strict=True)
         same = [table.c[name] == value for name, value in values]
-        self._run_with(keys, delete(table).where(table.c.model == model, *same, condition))
+        self._run_with(keys, sa.delete(table).where(table.c.model == model, *same, condition))
 
-    def _run_with(self, rows: pl.DataFrame, statement: Executable) -> None:
+    def _run_with(self, rows: pl.DataFrame, statement: sa.Executable) -> None:
         # One text parameter is exact and fast: the driver's arrays take five times as long, and
         # COPY needs a new table for every batch.
         for chunk in chunks(rows.with_columns(cs.binary().bin.encode("hex"))):
@@ -108,16 +92,16 @@ class PostgresqlStore(SqlStore):
                 hint="write postgresql://user:password@host:port/database",
             ) from None
 
-    def new_engine(self) -> Engine:
+    def new_engine(self) -> sa.Engine:
         """Return a new engine."""
-        engine = create_engine(
+        engine = sa.create_engine(
             self._url,
             hide_parameters=True,
             pool_pre_ping=True,
             pool_timeout=PATIENCE,
             connect_args={"client_encoding": "utf8"},
         )
-        event.listen(engine, "connect", self._check_encoding)
+        sa.event.listen(engine, "connect", self._check_encoding)
         return engine
 
     def execution_options(self, writing: bool) -> dict[str, Any]:
@@ -154,10 +138,12 @@ class PostgresqlStore(SqlStore):
             )
 
 
-def _columns(table: Table, names: list[str]) -> list[Any]:
+def _columns(table: sa.Table, names: list[str]) -> list[Any]:
     """Return the columns of the rows in the parameter `rows` of a statement, which is JSON."""
-    keys = {name for name in names if isinstance(table.c[name].type, LargeBinary)}
-    columns = [column(name, Text() if name in keys else table.c[name].type) for name in names]
-    records = func.json_to_recordset(cast(bindparam("rows", type_=Text()), postgresql.JSON))
+    keys = {name for name in names if isinstance(table.c[name].type, sa.LargeBinary)}
+    columns = [sa.column(name, sa.Text() if name in keys else table.c[name].type) for name in names]
+    records = sa.func.json_to_recordset(
+        sa.cast(sa.bindparam("rows", type_=sa.Text()), postgresql.JSON)
+    )
     source = records.table_valued(*columns, name="rows").render_derived(with_types=True)
-    return [func.decode(source.c[n], "hex") if n in keys else source.c[n] for n in names]
+    return [sa.func.decode(source.c[n], "hex") if n in keys else source.c[n] for n in names]

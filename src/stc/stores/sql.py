@@ -10,19 +10,7 @@ from threading import Lock
 from typing import Any, ClassVar, Literal
 
 import polars as pl
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    CursorResult,
-    Engine,
-    Executable,
-    Table,
-    exists,
-    inspect,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from stc.exceptions import StoreError
@@ -41,7 +29,7 @@ _ROW_BYTES = 64
 
 # Engines of the parent of this process. They are neither used nor closed here: closing would end
 # the parent's connections to the server or release its locks on the file.
-_inherited: list[Engine] = []
+_inherited: list[sa.Engine] = []
 
 
 class SqlSession(Session):
@@ -52,20 +40,20 @@ class SqlSession(Session):
         " RETURNING id"
     )
 
-    def __init__(self, store: SqlStore, connection: Connection) -> None:
+    def __init__(self, store: SqlStore, connection: sa.Connection) -> None:
         super().__init__(store.translated_errors)
         self._store = store
         self.connection = connection
 
     @abstractmethod
     def insert_rows(
-        self, table: Table, model: int, rows: pl.DataFrame, on_conflict: OnConflict
+        self, table: sa.Table, model: int, rows: pl.DataFrame, on_conflict: OnConflict
     ) -> None:
         """Insert rows."""
 
     @abstractmethod
     def delete_rows(
-        self, table: Table, model: int, keys: pl.DataFrame, condition: ColumnElement[bool]
+        self, table: sa.Table, model: int, keys: pl.DataFrame, condition: sa.ColumnElement[bool]
     ) -> None:
         """Delete the rows with these keys that meet the condition."""
 
@@ -77,13 +65,13 @@ class SqlSession(Session):
 
     def execute(self, statement: str, **values: Any) -> list[Any]:
         """Execute a statement with parameters such as `:model` and return its rows."""
-        result = self.run(text(statement), values)
+        result = self.run(sa.text(statement), values)
         with self.translated_errors():
             return list(result.all()) if result.returns_rows else []
 
     def run(
-        self, statement: Executable, values: Mapping[str, Any] | None = None
-    ) -> CursorResult[Any]:
+        self, statement: sa.Executable, values: Mapping[str, Any] | None = None
+    ) -> sa.CursorResult[Any]:
         """Execute a statement of SQLAlchemy."""
         with self.translated_errors():
             return self.connection.execute(statement, values)
@@ -92,7 +80,7 @@ class SqlSession(Session):
         """Return whether the tables exist."""
         if not self._store.has_tables:
             with self.translated_errors():
-                self._store.has_tables = inspect(self.connection).has_table(tables.models.name)
+                self._store.has_tables = sa.inspect(self.connection).has_table(tables.models.name)
         return self._store.has_tables
 
     def create_tables(self) -> None:
@@ -145,8 +133,12 @@ class SqlSession(Session):
                 hint="check whether the change was written, or repeat it with the same batch id",
             ) from None
 
-    def _frame(self, table: Table, model: int, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        result = self.run(select(*(table.c[name] for name in schema)).where(table.c.model == model))
+    def _frame(
+        self, table: sa.Table, model: int, schema: Mapping[str, pl.DataType]
+    ) -> pl.DataFrame:
+        result = self.run(
+            sa.select(*(table.c[name] for name in schema)).where(table.c.model == model)
+        )
         # SQLAlchemy's rows take longer to create than the driver's to read.
         cursor: Any = result.cursor
         frames = [pl.DataFrame(schema=schema)]
@@ -164,13 +156,13 @@ class SqlStore(Store):
 
     def __init__(self, url: str, on_close: Callable[[], object] = lambda: None) -> None:
         super().__init__(url, on_close)
-        self._engine: Engine | None = None
+        self._engine: sa.Engine | None = None
         self._pid = os.getpid()
         self._engine_lock = Lock()
         self.has_tables = False
 
     @abstractmethod
-    def new_engine(self) -> Engine:
+    def new_engine(self) -> sa.Engine:
         """Return a new engine."""
 
     @abstractmethod
@@ -182,7 +174,7 @@ class SqlStore(Store):
         """Return an error of the driver as ours; a conflict if a retry may succeed."""
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> sa.Engine:
         """Engine of this process."""
         if self._pid != os.getpid():
             if self._engine is not None:
@@ -239,7 +231,7 @@ class SqlStore(Store):
                 connection.close()
 
 
-def on_conflict_clause(statement: Any, table: Table, on_conflict: OnConflict) -> Any:
+def on_conflict_clause(statement: Any, table: sa.Table, on_conflict: OnConflict) -> Any:
     """Return an insert statement of SQLite or PostgreSQL with its ON CONFLICT clause."""
     if on_conflict == "skip":
         return statement.on_conflict_do_nothing()
@@ -249,10 +241,10 @@ def on_conflict_clause(statement: Any, table: Table, on_conflict: OnConflict) ->
     return statement
 
 
-def _unused(column: str, key: Column[Any]) -> ColumnElement[bool]:
+def _unused(column: str, key: sa.Column[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that no entry uses a feature or class."""
     entries = tables.entries.c
-    used = exists().where(entries.model == key.table.c.model, entries[column] == key)
+    used = sa.exists().where(entries.model == key.table.c.model, entries[column] == key)
     return ~used.correlate(key.table)
 
 

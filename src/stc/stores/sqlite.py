@@ -8,18 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import polars as pl
-from sqlalchemy import (
-    ClauseElement,
-    ColumnElement,
-    Connection,
-    Engine,
-    QueuePool,
-    Table,
-    bindparam,
-    create_engine,
-    delete,
-    event,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, DisconnectionError
@@ -50,21 +39,21 @@ class SqliteSession(SqlSession):
     """An open transaction in SQLite. A writing one began with the lock of all writers."""
 
     def insert_rows(
-        self, table: Table, model: int, rows: pl.DataFrame, on_conflict: OnConflict
+        self, table: sa.Table, model: int, rows: pl.DataFrame, on_conflict: OnConflict
     ) -> None:
         """Insert rows."""
         statement = on_conflict_clause(insert(table), table, on_conflict)
         self._execute_many(statement, rows.with_columns(model=pl.lit(model)))
 
     def delete_rows(
-        self, table: Table, model: int, keys: pl.DataFrame, condition: ColumnElement[bool]
+        self, table: sa.Table, model: int, keys: pl.DataFrame, condition: sa.ColumnElement[bool]
     ) -> None:
         """Delete the rows with these keys that meet the condition."""
         values = keys.with_columns(model=pl.lit(model))
-        same = [table.c[name] == bindparam(name) for name in values.columns]
-        self._execute_many(delete(table).where(*same, condition), values)
+        same = [table.c[name] == sa.bindparam(name) for name in values.columns]
+        self._execute_many(sa.delete(table).where(*same, condition), values)
 
-    def _execute_many(self, statement: ClauseElement, values: pl.DataFrame) -> None:
+    def _execute_many(self, statement: sa.ClauseElement, values: pl.DataFrame) -> None:
         """Execute a statement once per row, with one call of the driver per chunk of rows."""
         dialect = self.connection.dialect
         compiled: Any = statement.compile(dialect=dialect, column_keys=values.columns)
@@ -88,23 +77,23 @@ class SqliteStore(SqlStore):
         """Return whether there is a file; reading does not create one."""
         return not os.path.isabs(self._file) or os.path.exists(self._file)
 
-    def new_engine(self) -> Engine:
+    def new_engine(self) -> sa.Engine:
         """Return a new engine whose transactions begin by `_begin`, not by the driver."""
         # A database in memory has one connection, which threads take in turn.
         size = {"pool_size": 1, "max_overflow": 0} if self._file == MEMORY else {}
-        engine = create_engine(
+        engine = sa.create_engine(
             self._url,
             hide_parameters=True,
             connect_args={"timeout": PATIENCE, "check_same_thread": False},
-            poolclass=QueuePool,
+            poolclass=sa.QueuePool,
             pool_timeout=PATIENCE,
             **size,
         )
-        event.listen(engine, "connect", _configure)
-        event.listen(engine, "begin", _begin)
+        sa.event.listen(engine, "connect", _configure)
+        sa.event.listen(engine, "begin", _begin)
         if os.path.isabs(self._file):
-            event.listen(engine, "checkin", self._remember_file)
-            event.listen(engine, "checkout", self._check_file)
+            sa.event.listen(engine, "checkin", self._remember_file)
+            sa.event.listen(engine, "checkout", self._check_file)
         return engine
 
     def execution_options(self, writing: bool) -> dict[str, Any]:
@@ -138,7 +127,7 @@ def _configure(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def _begin(connection: Connection) -> None:
+def _begin(connection: sa.Connection) -> None:
     if not connection.get_execution_options().get("stc_writing"):
         connection.exec_driver_sql("BEGIN")
         return

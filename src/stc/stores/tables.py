@@ -2,71 +2,62 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Double,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 # Texts are compared byte by byte: `a` and `A` differ.
-_TEXT = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+_TEXT = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 # Free space on each page lets PostgreSQL update a row without a new index entry.
 _FREE_SPACE = {"fillfactor": 70}
 
 
-def _model() -> Column[int]:
-    return Column("model", Integer, primary_key=True, autoincrement=False)
+def _model() -> sa.Column[int]:
+    return sa.Column("model", sa.Integer, primary_key=True, autoincrement=False)
 
 
-models = Table(
+models = sa.Table(
     "stc_models",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name_key", LargeBinary, nullable=False, unique=True),
-    Column("name", _TEXT, nullable=False),
-    Column("version", BigInteger, nullable=False),
-    Column("header", _TEXT),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name_key", sa.LargeBinary, nullable=False, unique=True),
+    sa.Column("name", _TEXT, nullable=False),
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("header", _TEXT),
 )
-features = Table(
+features = sa.Table(
     "stc_features",
     metadata,
     _model(),
-    Column("key", LargeBinary, primary_key=True),
-    Column("feature", _TEXT, nullable=False),
+    sa.Column("key", sa.LargeBinary, primary_key=True),
+    sa.Column("feature", _TEXT, nullable=False),
 )
-classes = Table(
+classes = sa.Table(
     "stc_classes",
     metadata,
     _model(),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("class", _TEXT, nullable=False),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("class", _TEXT, nullable=False),
 )
-entries = Table(
+entries = sa.Table(
     "stc_entries",
     metadata,
     _model(),
-    Column("feature", LargeBinary, primary_key=True),
-    Column("set", Integer, primary_key=True, autoincrement=False),
-    Column("class", Integer, primary_key=True, autoincrement=False),
-    Column("mass", Double, nullable=False),
-    Column("support", BigInteger, nullable=False),
-    Column("phase", Double, nullable=False),
+    sa.Column("feature", sa.LargeBinary, primary_key=True),
+    sa.Column("set", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("class", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("mass", sa.Double, nullable=False),
+    sa.Column("support", sa.BigInteger, nullable=False),
+    sa.Column("phase", sa.Double, nullable=False),
     postgresql_with=_FREE_SPACE,
     sqlite_with_rowid=False,
 )
-batches = Table(
+batches = sa.Table(
     "stc_batches",
     metadata,
     _model(),
-    Column("key", LargeBinary, primary_key=True),
-    Column("batch", _TEXT, nullable=False),
-    Column("written_at", _TEXT, nullable=False),
+    sa.Column("key", sa.LargeBinary, primary_key=True),
+    sa.Column("batch", _TEXT, nullable=False),
+    sa.Column("written_at", _TEXT, nullable=False),
 )
