@@ -397,6 +397,7 @@ def test_dask_cells_of_pandas(dask_client: Any) -> None:
             "category": pd.Categorical(["a", None, "b", "a"] * 5),
             "year": pd.Categorical([2024, 2025, None, 2024] * 5),
             "moment": pd.to_datetime(["2026-01-01", None, "2026-01-02", "2026-01-01"] * 5),
+            "seconds": pd.Series(pd.to_datetime(["2026-01-01", None] * 10)).astype("datetime64[s]"),
             "zoned": pd.to_datetime(["2026-01-01", "2026-01-02"] * 10, utc=True),
             "nullable": pd.array([1, None, 2, 1] * 5, dtype="Int64"),
             "mixed": pd.Series(["a", 1, None, 2.0] * 5, dtype=object),

@@ -122,10 +122,8 @@ def source(
         raise ParameterError("separator is for the path of a CSV file that this process reads")
     if columns is not None and (text is not None or not columns):
         raise ParameterError("columns must name at least one column and excludes text")
-    if isinstance(data, SelectedSource):
-        data_source: Source | None = data.source
-    else:
-        data_source = _source(data, table, on, separator)
+    chosen = isinstance(data, SelectedSource)
+    data_source = data.source if chosen else _source(data, table, on, separator)
     if data_source is None:
         raise DataTypeError(
             f"{type(data).__name__} is not a source",
@@ -148,14 +146,12 @@ def source_of(X: Any) -> SelectedSource | None:
     """
     if isinstance(X, SelectedSource):
         return X
-    if isinstance(X, pl.LazyFrame) or (isinstance(X, str) and not _is_path(X)):
+    if isinstance(X, pl.LazyFrame):
+        return None
+    if isinstance(X, str) and ("\n" in X or find_format(X) is None):
         return None
     data_source = _source(X)
     return None if data_source is None else SelectedSource(data_source)
-
-
-def _is_path(text: str) -> bool:
-    return "\n" not in text and find_format(text) is not None
 
 
 def _source(

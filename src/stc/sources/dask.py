@@ -12,20 +12,12 @@ import numpy as np
 import polars as pl
 from dask import compute, delayed
 from dask.base import get_scheduler
+from dask.utils import M
 
 from stc._core.model import Model
 from stc._input.pandas import arrow_of, series_of_numpy
 from stc.exceptions import DataError, DataTypeError
-from stc.sources.partitions import (
-    ParquetFiles,
-    Paths,
-    learn_partitions,
-    merged,
-    new_folder,
-    predict_partition,
-    shared_out,
-    write_part,
-)
+from stc.sources.partitions import ParquetFiles, Paths, merged, new_folder, shared_out, write_part
 from stc.sources.protocol import (
     BATCH_ROWS,
     Learner,
@@ -77,7 +69,7 @@ class DaskSource:
 
         def read(number: int, rows: int) -> pl.DataFrame:
             partition = selected.get_partition(number)
-            return polars_of(partition.map_partitions(_head, rows, meta=selected._meta).compute())
+            return polars_of(partition.map_partitions(M.head, rows, meta=selected._meta).compute())
 
         readers = (partial(read, number) for number in range(selected.npartitions))
         return first_rows(chain([lambda rows: empty], readers), rows)
@@ -128,10 +120,6 @@ def _tree_sum(models: list[Any], add: Callable[[list[Any]], Any]) -> Any:
     while len(models) > 1:
         models = [add(models[k : k + _FAN_IN]) for k in range(0, len(models), _FAN_IN)]
     return models[0]
-
-
-def _head(partition: Any, rows: int) -> Any:
-    return partition.head(rows)
 
 
 def _learn_partition(partition: Any, task: Learner) -> Model | None:
@@ -208,7 +196,7 @@ class DaskFiles(ParquetFiles):
         workers = max(sum(self._client.nthreads().values()), 1)
         shares = shared_out(self._partitions, 2 * workers)
         sent = self._client.scatter(task, broadcast=True, hash=False)
-        models = self._client.map(learn_partitions, shares, task=sent, pure=False)
+        models = self._client.map(self.learn_partitions, shares, task=sent, pure=False)
 
         def add(some: list[Any]) -> Any:
             return self._client.submit(merged, some, pure=False)
@@ -222,7 +210,12 @@ class DaskFiles(ParquetFiles):
             sent = self._client.scatter(task, broadcast=True, hash=False)
             numbers = range(len(self._partitions))
             written = self._client.map(
-                predict_partition, numbers, self._partitions, task=sent, folder=folder, pure=False
+                self.predict_partition,
+                numbers,
+                self._partitions,
+                task=sent,
+                folder=folder,
+                pure=False,
             )
             self._client.gather(written)
         return to

@@ -124,10 +124,10 @@ class FileSource:
 
     @property
     def _files(self) -> list[tuple[str | None, pl.LazyFrame]]:
-        """The lazy frames with all rows, each with its path if it reads a single file."""
+        """The lazy frames with all rows, each with its path if there is one for each file."""
         if self.parts:
             return list(zip(self.paths, self.parts, strict=True))
-        return [(self.paths[0] if len(self.paths) == 1 else None, self.lazy)]
+        return [(None, self.lazy)]
 
     @cached_property
     def _expected_rows(self) -> int | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,8 @@ from stc._input.reader import Batch, BatchReader
 from stc._input.targets import encode_targets
 from stc.exceptions import StcError
 from stc.sources.protocol import COUNT, MASS, GroupedCounts, GroupPlan
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,16 @@ class LearningTask:
 def _counts(found: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     mass = found[MASS].cast(pl.Float64).to_numpy()
     return mass, found[COUNT].cast(pl.Int64).to_numpy()
+
+
+def map_rows(function: Callable[[pl.DataFrame], T], frames: Iterable[pl.DataFrame]) -> Iterator[T]:
+    """Yield what a function returns for each frame; its errors tell the rows of the source."""
+    start = 0
+    for frame in frames:
+        with rows_from(start, frame.height):
+            result = function(frame)
+        yield result
+        start += frame.height
 
 
 @contextmanager

@@ -101,24 +101,6 @@ def shared_out(partitions: Sequence[Partition], shares: int) -> list[list[Partit
     return list(lists.values())
 
 
-def read_partitions(
-    partitions: Iterable[Partition], columns: Sequence[str]
-) -> Iterator[pl.DataFrame]:
-    """Yield all rows of some partitions in batches."""
-    for partition in partitions:
-        yield from partition.frames(columns)
-
-
-def learn_partitions(partitions: Iterable[Partition], task: Learner) -> Model | None:
-    """Return a model of some partitions."""
-    return task(read_partitions(partitions, task.columns))
-
-
-def predict_partition(number: int, partition: Partition, task: Predictor, folder: str) -> None:
-    """Write the predictions for a partition."""
-    write_part(map(task, partition.frames(task.columns)), task.schema, folder, number)
-
-
 def write_part(frames: Iterable[pl.DataFrame], schema: pl.Schema, folder: str, number: int) -> None:
     """Write a part of the predictions atomically: two workers may be given the same partition."""
     name = f"part-{number:05}.parquet"
@@ -188,4 +170,15 @@ class ParquetFiles:
 
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield all rows in batches, read by this process."""
-        return read_partitions(self._partitions, columns)
+        return chain.from_iterable(partition.frames(columns) for partition in self._partitions)
+
+    @staticmethod
+    def learn_partitions(partitions: Iterable[Partition], task: Learner) -> Model | None:
+        """Return a model of some partitions."""
+        frames = (partition.frames(task.columns) for partition in partitions)
+        return task(chain.from_iterable(frames))
+
+    @staticmethod
+    def predict_partition(number: int, partition: Partition, task: Predictor, folder: str) -> None:
+        """Write the predictions for a partition."""
+        write_part(map(task, partition.frames(task.columns)), task.schema, folder, number)

@@ -7,6 +7,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from stc.explain import Answers
 from stc.fitted import FittedModel
 from stc.sources import SelectedSource
 from stc.sources.columns import item_columns, items_in
-from stc.sources.learning_task import rows_from
+from stc.sources.learning_task import map_rows
 
 # Fitted models that a process keeps, so that their weights are computed once for all batches.
 _CACHED_MODELS = 4
@@ -31,10 +32,6 @@ _TYPICAL_CONTRIBUTIONS = 100
 
 # Makes the columns of an answer from a model and items.
 Answer = Callable[[FittedModel, Any], pl.DataFrame]
-
-
-def _ignore(rows: int) -> None:
-    """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class PredictionTask:
     items: tuple[str, ...]
     copied: tuple[str, ...]
     schema: pl.Schema
-    on_rows: Callable[[int], None] = _ignore
+    on_rows: Callable[[int], object] = lambda rows: None
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @classmethod
@@ -71,7 +68,7 @@ class PredictionTask:
         fitted: FittedModel,
         answer: Answer,
         chosen: SelectedSource,
-        on_rows: Callable[[int], None] = _ignore,
+        on_rows: Callable[[int], object] = lambda rows: None,
     ) -> PredictionTask:
         """Return the task for a source; columns that the model does not read are copied."""
         items = item_columns(chosen, fitted.state)
@@ -105,13 +102,8 @@ class PredictionTask:
         if getattr(self.answer, "reasons", 0):
             attributes = self.fitted.model.schema.width
             width += attributes if attributes > 1 else _TYPICAL_CONTRIBUTIONS
-        start = 0
-        for batch in batches:
-            for frame in batch.iter_slices(max(1, _NUMBERS_AT_A_TIME // max(width, 1))):
-                with rows_from(start, frame.height):
-                    answers = self(frame)
-                yield answers
-                start += frame.height
+        rows = max(1, _NUMBERS_AT_A_TIME // max(width, 1))
+        return map_rows(self, (frame for batch in batches for frame in batch.iter_slices(rows)))
 
     def __reduce__(self) -> Any:
         parts = (self.answer, self.items, self.copied, self.schema, self.token)
@@ -136,13 +128,10 @@ def predict_source(fitted: FittedModel, chosen: SelectedSource, method: str, to:
     """Answer for a source: as arrays if its rows have an order, else in kind; or to a file."""
     if to is None and chosen.source.ordered:
         items = item_columns(chosen, fitted.state)
-        parts = []
-        start = 0
-        for frame in chosen.source.frames(items):
-            with rows_from(start, frame.height):
-                parts.append(getattr(fitted, method)(items_in(frame, items, fitted.state)))
-            start += frame.height
-        return _concatenated(parts)
+        answer = getattr(fitted, method)
+        frames = chosen.source.frames(items)
+        parts = map_rows(lambda frame: answer(items_in(frame, items, fitted.state)), frames)
+        return _concatenated(list(parts))
     return chosen.source.predict(PredictionTask.of(fitted, ANSWERS[method], chosen), to)
 
 
@@ -189,27 +178,15 @@ def _labels(name: str, labels: NDArray[Any], dtype: np.dtype[Any]) -> pl.Series:
     return times.cast(pl.Date) if dtype.str[1:] == "M8[D]" else times
 
 
-def probabilities(fitted: FittedModel, items: Any) -> pl.DataFrame:
-    """Return the probability of each class, a column each."""
-    return _class_columns(fitted, fitted.predict_proba(items))
-
-
-def log_probabilities(fitted: FittedModel, items: Any) -> pl.DataFrame:
-    """Return the logarithm of the probability of each class, a column each."""
-    return _class_columns(fitted, fitted.predict_log_proba(items))
-
-
-def _class_columns(fitted: FittedModel, answers: Any) -> pl.DataFrame:
-    form, classes = fitted.model.form, fitted.classes
+def probabilities(fitted: FittedModel, items: Any, method: str = "predict_proba") -> pl.DataFrame:
+    """Return the probability of each class, or its logarithm, a column each."""
+    form, classes, answers = fitted.model.form, fitted.classes, getattr(fitted, method)(items)
+    prefixes = [f"probability_{target}_" for target in form.target_names]
     if form.kind != "joint":
-        names = [f"probability_{label}" for label in classes]
-        return pl.DataFrame(np.asfortranarray(answers), schema=names)
+        prefixes, classes, answers = ["probability_"], [classes], [answers]
     frames = [
-        pl.DataFrame(
-            np.asfortranarray(marginal),
-            schema=[f"probability_{target}_{label}" for label in labels],
-        )
-        for target, labels, marginal in zip(form.target_names, classes, answers, strict=True)
+        pl.DataFrame(np.asfortranarray(marginal), schema=[f"{prefix}{label}" for label in labels])
+        for prefix, labels, marginal in zip(prefixes, classes, answers, strict=True)
     ]
     return pl.concat(frames, how="horizontal")
 
@@ -223,7 +200,7 @@ def coverages(fitted: FittedModel, items: Any) -> pl.DataFrame:
 ANSWERS: dict[str, Answer] = {
     "predict": predictions,
     "predict_proba": probabilities,
-    "predict_log_proba": log_probabilities,
+    "predict_log_proba": partial(probabilities, method="predict_log_proba"),
     "coverage": coverages,
 }
 

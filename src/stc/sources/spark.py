@@ -21,16 +21,7 @@ from stc import exceptions
 from stc._core.model import Model
 from stc._utils.optional import optional
 from stc.exceptions import DataTypeError, StcError
-from stc.sources.partitions import (
-    ParquetFiles,
-    Partition,
-    Paths,
-    learn_partitions,
-    merged,
-    new_folder,
-    predict_partition,
-    shared_out,
-)
+from stc.sources.partitions import ParquetFiles, Partition, Paths, merged, new_folder, shared_out
 from stc.sources.protocol import Learner, Predictor, check_columns, joined_batches, schema_of
 
 # A model, nothing, or the error of a worker. An error that is returned and not raised is not
@@ -172,9 +163,8 @@ class SparkSource:
         """Return a model of all partitions, added up by the workers."""
         rows = self._coalesced(self._selected(task.columns))
         with broadcast(self._context, task) as sent, worker_errors():
-            return sum_of(
-                rows.mapInArrow(partial(_learn_rows, sent), "model binary").rdd.map(_unpickled)
-            )
+            models = rows.mapInArrow(partial(_learn_rows, sent), "model binary").rdd
+            return sum_of(models.map(lambda row: pickle.loads(row[0])))
 
     def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Return the predictions as a lazy Spark DataFrame, or let Spark write Parquet files."""
@@ -209,11 +199,6 @@ def _predict_rows(sent: Any, schema: Any, batches: Iterable[Any]) -> Iterator[An
     for frame in _batches(batches, task.columns):
         arrow = _arrow_of(task(frame), _spark_schema(task.schema))
         yield from arrow.cast(schema).to_batches()
-
-
-def _unpickled(row: Any) -> Outcome:
-    outcome: Outcome = pickle.loads(row[0])
-    return outcome
 
 
 def _one_cell(name: str, cell: bytes) -> Any:
@@ -288,8 +273,8 @@ class SparkFiles(ParquetFiles):
 
 
 def _learn_partitions(sent: Any, partitions: list[Partition]) -> Outcome:
-    return outcome_of(lambda: learn_partitions(partitions, sent.value))
+    return outcome_of(lambda: ParquetFiles.learn_partitions(partitions, sent.value))
 
 
 def _predict_partition(sent: Any, folder: str, numbered: tuple[int, Partition]) -> Outcome:
-    return outcome_of(lambda: predict_partition(*numbered, sent.value, folder))
+    return outcome_of(lambda: ParquetFiles.predict_partition(*numbered, sent.value, folder))
