@@ -15,7 +15,8 @@ from dask.base import get_scheduler
 from dask.utils import M
 
 from stc._core.model import Model
-from stc._input.pandas import arrow_of, series_of_numpy
+from stc._input.cells import Categories
+from stc._input.pandas import values_of
 from stc.exceptions import DataError, DataTypeError
 from stc.sources.partitions import ParquetFiles, Paths, merged, new_folder, shared_out, write_part
 from stc.sources.protocol import (
@@ -146,20 +147,16 @@ def polars_of(partition: Any) -> pl.DataFrame:
 
 
 def _series(name: str, column: Any) -> pl.Series:
-    arrow = arrow_of(column)
-    if arrow is not None:
-        return pl.Series(name, arrow)
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufMm":
-        return pl.Series(name, series_of_numpy(column.to_numpy()))
-    if hasattr(column, "cat") and hasattr(column.cat, "categories"):
+    values = values_of(column)
+    if isinstance(values, Categories):
         categories = _series(name, column.cat.categories.to_series())
         if categories.dtype != pl.Object:
-            codes = pl.Series(column.cat.codes.to_numpy(), dtype=pl.Int64)
-            return categories.gather(codes.replace(-1, None))
-    return _series_of_cells(name, column.tolist())
+            return categories.gather(pl.Series(values.codes, dtype=pl.Int64).replace(-1, None))
+        return _of_cells(name, column.tolist())
+    return pl.Series(name, values) if isinstance(values, pl.Series) else _of_cells(name, values)
 
 
-def _series_of_cells(name: str, cells: list[Any]) -> pl.Series:
+def _of_cells(name: str, cells: Sequence[Any]) -> pl.Series:
     """Return a column of strings or lists; of Python objects if there is anything else."""
     if {type(cell) for cell in cells} <= _TYPED:
         try:
