@@ -194,7 +194,7 @@ def test_writes_the_same_answers(
 ) -> None:
     task = Answer(fitted, data.columns)
     folder = tmp_path / "answers"
-    assert make(*parts(data, 3)).answer(task, folder) == folder
+    assert make(*parts(data, 3)).predict(task, folder) == folder
     assert_frame_equal(read_back(folder), expected(task, data), check_dtypes=False)
     assert not list(tmp_path.glob(".answers*"))
 
@@ -350,7 +350,7 @@ def test_answers_are_lazy(
     make: Make, kind: str, data: pl.DataFrame, fitted: SparseTensorClassifier, tmp_path: Path
 ) -> None:
     task = Answer(fitted, data.columns, tmp_path / "mark")
-    answers = make(data.clear(), *parts(data, 3)).answer(task, None)
+    answers = make(data.clear(), *parts(data, 3)).predict(task, None)
     assert not (tmp_path / "mark").exists()
     found = pl.DataFrame(answers.toArrow() if kind == "spark" else answers.compute())
     assert (tmp_path / "mark").exists()
@@ -368,7 +368,7 @@ def test_dask_keeps_the_index(
     frame = pandas_of(data)
     frame.index = [f"item {number:05}" for number in frame["id"]]
     lazy = dd.from_pandas(frame, npartitions=3)
-    answers = DaskSource(lazy).answer(Answer(fitted, data.columns))
+    answers = DaskSource(lazy).predict(Answer(fitted, data.columns))
     assert answers.known_divisions
     found = answers.compute()
     assert found.index.tolist() == frame.index.tolist()
@@ -468,7 +468,7 @@ def test_spark_adds_up_in_levels(spark: Any) -> None:
 
 def test_spark_has_types_for_all_answers(spark: Any) -> None:
     frame = spark.createDataFrame([(1,), (2,)], "id long")
-    found = SparkSource(frame).answer(Sundry()).toArrow()
+    found = SparkSource(frame).predict(Sundry()).toArrow()
     assert pl.DataFrame(found).sort("id").to_dicts() == [
         {**Sundry.cells, "id": number, "s": {"k": 1, "w": [0.5]}} for number in (1, 2)
     ]
@@ -545,7 +545,7 @@ def test_files_by_name(
         files("broken.parquet", server)
     assert broken.value.path == str(tmp_path / "broken.parquet")
     with pytest.raises(ValueError, match="use to='a new folder'"):
-        files("0.parquet", server).answer(task, None)
+        files("0.parquet", server).predict(task, None)
 
 
 @pytest.mark.parametrize("shares", [1, 2, 3, 7, 100])
