@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -99,6 +100,9 @@ def _rarer_text(value: Any) -> str | None:
 
 def _decimal_text(value: decimal.Decimal) -> str:
     if value.is_finite() and value == value.to_integral_value():
+        if value.adjusted() >= (sys.get_int_max_str_digits() or sys.maxsize):
+            # Python would refuse it, too, but only after making the integer, which takes long.
+            raise DataError(f"a number of {value.adjusted() + 1:,} digits is too long")
         return str(int(value))
     as_float = str(float(value))
     # A decimal is the same category as the float of the same text, if there is one.
