@@ -90,6 +90,11 @@ class BatchReader:
             return None
         return (names,) if isinstance(names, str) else tuple(names)
 
+    @property
+    def target_columns(self) -> tuple[str, ...]:
+        """The columns of the data that are targets; none if y is passed instead."""
+        return self.target_names or self.roles.targets
+
     def batch(self, X: Any, y: Any, sample_weight: Any, model: Model | None) -> Batch:
         """Read items to learn or to unlearn, for a fitted model or for a new one."""
         roles = self.roles_with(y, sample_weight)

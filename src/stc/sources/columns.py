@@ -94,7 +94,7 @@ class LearningColumns:
     @property
     def targets(self) -> tuple[str, ...]:
         """The columns that are the targets."""
-        return tuple(self.reader.target_names or self.reader.roles.targets)
+        return self.reader.target_columns
 
 
 def _names(parameter: str, given: Any, most: int | None = None) -> tuple[str, ...]:

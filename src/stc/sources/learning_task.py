@@ -72,7 +72,7 @@ class LearningTask:
     def plan(self, schema: pl.Schema) -> GroupPlan | None:
         """Return what a database has to group by to count these columns; None if it cannot."""
         model, roles = self.blank, self.reader.roles
-        targets = tuple(self.reader.target_names or roles.targets)
+        targets = self.reader.target_columns
         items = [name for name in self.columns if name not in (*targets, roles.weight)]
         plain = model.schema.kind == "table" and not model.interactions.enabled and not model.scales
         # NaN is missing to the encoder, but a value to a database.
@@ -115,7 +115,7 @@ class LearningTask:
         return model.with_counts(counted)
 
     def _target(self, found: pl.DataFrame) -> Column:
-        names = self.reader.target_names or self.reader.roles.targets
+        names = self.reader.target_columns
         return encode_targets({name: found[name] for name in names}).column
 
     def batches(self, frame: pl.DataFrame, model: Model, start: int = 0) -> Iterator[Batch]:
