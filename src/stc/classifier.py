@@ -662,7 +662,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         fitted = self._checked()
         if X is None:
             if theta is not None:
-                raise ParameterError("theta is of items: give them, too")
+                raise ParameterError("theta needs items", hint="pass X, too")
             return fitted.explain_global()
         chosen = _source_to(X, theta, None)
         return fitted.explain_local(X if chosen is None else _first_items(chosen, fitted), theta)
@@ -926,7 +926,7 @@ class SparseTensorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._now(fitted)
 
     def _now(self, fitted: FittedModel) -> FittedModel:
-        """Return a fitted model with the parameters of now."""
+        """Return a fitted model with the current parameters."""
         return fitted.with_parameters(self._parameters(), self._validate_params)
 
     def _with_batches(self) -> FittedModel:

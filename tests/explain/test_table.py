@@ -71,5 +71,5 @@ def test_what_there_is_not_is_refused() -> None:
         explanation.of_class("Cat")
     with pytest.raises(ParameterError, match="there is no class 'Cat'"):
         zoo().explain().for_class("Cat")
-    with pytest.raises(ValueError, match="theta is of items"):
+    with pytest.raises(ValueError, match="theta needs items"):
         zoo().explain(theta=[[0.1]])

@@ -211,8 +211,8 @@ def print_item(found: Mapping[str, Any]) -> None:
         console.print(f"\n{_excerpt(found['text'])}")
     if found["contributions"]:
         rows = [(row["feature"], row["share"]) for row in found["contributions"]]
-        against = ", and (below 0 %) against it" if any(share < 0 for _, share in rows) else ""
-        console.print(f"\nWhat speaks for {cut(found['class'])}{against}")
+        against = " (below 0 %: against it)" if any(share < 0 for _, share in rows) else ""
+        console.print(f"\nContributions to {cut(found['class'])}{against}")
         _bars(console, rows, max(abs(share) for _, share in rows))
     if found["left_out"]:
         console.print(Text(f"  ... and {found['left_out']} more: --top", style="dim"))
