@@ -304,7 +304,7 @@ def _learns_beyond_counts(parameters: Parameters) -> bool:
     """Return whether the first batch decides more than counts do."""
     policy, phases = parameters["policy"], parameters["phases"]
     given = policy is None or isinstance(policy, (list, tuple))
-    counted = phases is None or isinstance(phases, (Mapping, np.ndarray, list))
+    counted = phases is None or phases_are_given(phases)
     selected = parameters["min_support"] > 1 or parameters["max_features"] is not None
     return not (given and counted and not selected and parameters["continuous"] is None)
 

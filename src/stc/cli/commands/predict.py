@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from stc._utils.file_formats import find_format, suffixes
+from stc._utils.file_formats import find_format, format_of, suffixes
 from stc.cli import options as opt
 from stc.cli.data import DASH, DataArgument, check_output, opened
 from stc.cli.errors import USAGE, CommandError, writing
@@ -92,7 +92,7 @@ def predict(
 def _check_cells(schema: pl.Schema, path: str) -> None:
     """Refuse several values in a cell of a format that holds one."""
     try:
-        find_format(path).check_schema(schema)  # type: ignore[union-attr]
+        format_of(path).check_schema(schema)
     except ParameterError as error:
         raise CommandError(
             f"column {error.column!r}: {error.message}; write .jsonl or .parquet (to the standard "
