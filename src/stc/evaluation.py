@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -22,7 +23,7 @@ from stc.explain.names import ClassNames, label_text
 from stc.fitted import FittedModel
 from stc.sources import SelectedSource
 from stc.sources.columns import item_columns, items_in
-from stc.sources.learning_task import rows_from
+from stc.sources.learning_task import map_rows
 
 # Lower bound of a probability in the log-loss, as in scikit-learn.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -341,15 +342,16 @@ def evaluate_source(
     items = item_columns(chosen, fitted.state)
     others = dict.fromkeys(name for name in (*targets, weight) if name and name not in items)
     rows = max(1, _NUMBERS_AT_A_TIME // len(fitted.model.classes))
-    evaluation, start = Evaluation(), 0
-    for batch in chosen.source.frames((*items, *others)):
-        for frame in batch.iter_slices(rows):
-            with rows_from(start, frame.height):
-                target = encode_targets({name: frame[name] for name in targets})
-                cells = None if weight is None else frame[weight].to_list()
-                weights = encode_sample_weight(cells, frame.height, column=weight)
-                answers = fitted.answers(items_in(frame, items, fitted.state))
-                comparison = compare(fitted, answers, target)
-                evaluation.add(comparison, weights, answers.probabilities)
-            start += frame.height
+    evaluation = Evaluation()
+
+    def add(frame: pl.DataFrame) -> None:
+        target = encode_targets({name: frame[name] for name in targets})
+        cells = None if weight is None else frame[weight].to_list()
+        weights = encode_sample_weight(cells, frame.height, column=weight)
+        answers = fitted.answers(items_in(frame, items, fitted.state))
+        evaluation.add(compare(fitted, answers, target), weights, answers.probabilities)
+
+    batches = chosen.source.frames((*items, *others))
+    for _ in map_rows(add, (frame for batch in batches for frame in batch.iter_slices(rows))):
+        pass
     return evaluation

@@ -341,7 +341,7 @@ def _interactions(parameters: Parameters, batch: Batch, dimensions: Dimensions) 
     if order > 1 and batch.observed.kind != "table":
         raise ParameterError(
             f"interactions={order} needs attributes, and X is {KIND_NAMES[batch.observed.kind]}",
-            hint="for words in a row, set ngrams",
+            hint="for n-grams of words, set ngrams",
         )
     if order > 1 and dimensions.attributes is not None:
         raise ParameterError(
