@@ -25,7 +25,7 @@ import polars as pl
 from harness import Runs
 from scipy.stats import rankdata
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -169,15 +169,47 @@ def tuned(X: Any, **params: Any) -> Any:
     return SparseTensorClassifierCV(**params)
 
 
+def chosen_by_itself(X: Any, **params: Any) -> Any:
+    """Return our classifier that chooses its settings by leave-one-out."""
+    from stc import SparseTensorClassifier
+    from stc._core.formulas import Hyper
+
+    names = (*Hyper._fields, "interactions", "ngrams")
+    return SparseTensorClassifier(**dict.fromkeys(names, "auto"), **params)
+
+
+def lightgbm(X: pd.DataFrame, threads: int) -> Any:
+    """Return LightGBM, which takes pandas' categories as they are."""
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_jobs=threads, random_state=0, verbose=-1)
+
+
+def histogram_boosting(X: pd.DataFrame) -> Any:
+    """Return scikit-learn's gradient boosting; it takes at most 255 categories a column."""
+    few = {name: X[name].nunique() <= 255 for name in X.select_dtypes("category")}
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    encoder = _by_kind(codes, "passthrough")
+    categorical = [*few.values(), *[False] * (X.shape[1] - len(few))]
+    # Its early stopping refuses classes of one item.
+    booster = HistGradientBoostingClassifier(
+        categorical_features=categorical, early_stopping=False, random_state=0
+    )
+    return make_pipeline(encoder, booster)
+
+
 def table_models(threads: int) -> dict[str, Model]:
     """Return the models for tables."""
     return {
         "stc-cv": Model(partial(tuned, continuous="auto"), "stc-cv", ours=True),
         "stc": Model(partial(plain, continuous="auto"), None, ours=True),
+        "stc-auto": Model(partial(chosen_by_itself, continuous="auto"), None, ours=True),
         "lr": Model(logistic, "lr"),
         "cnb": Model(bayes, "cnb"),
         "rf": Model(partial(forest, threads=threads), "rf"),
         "catboost": Model(partial(catboost, threads=threads), "catboost"),
+        "lightgbm": Model(partial(lightgbm, threads=threads), None),
+        "hgb": Model(histogram_boosting, None),
     }
 
 
@@ -190,6 +222,7 @@ def text_models() -> dict[str, Model]:
     return {
         "stc-cv": Model(tuned, "stc-cv", ours=True),
         "stc": Model(plain, None, ours=True),
+        "stc-auto": Model(chosen_by_itself, None, ours=True),
         "svc": Model(on(TfidfVectorizer, LinearSVC), "svc"),
         "lr": Model(on(TfidfVectorizer, LogisticRegression), "lr"),
         "complement": Model(on(TfidfVectorizer, ComplementNB), "complement"),
@@ -419,7 +452,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--text", action="store_true", help="texts instead of tables")
-    lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc"}
+    lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc, stc-auto"}
     for name, what in lists.items():
         parser.add_argument(f"--{name}", nargs="*", metavar="NAME", help=f"{what} (default: all)")
     parser.add_argument("--threads", type=int, default=1, help="of forest and CatBoost (default 1)")

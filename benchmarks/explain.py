@@ -63,7 +63,7 @@ def all_documents(task: News, repeats: int) -> Result:
     ours, theirs = Runs(), Runs()
     for _ in range(repeats):
         theirs.run(lambda: task.model.predict_proba(task.documents))
-        ours.run(lambda: task.model.explain(task.documents).table)
+        ours.run(lambda: task.model.explain_local(task.documents).table)
     work = f"explain {len(task.documents):,} documents"
     return Result(NEWS, work, "predict_proba", ours.seconds, theirs.seconds, bar=2.0)
 
@@ -71,12 +71,12 @@ def all_documents(task: News, repeats: int) -> Result:
 def one_document(task: News, repeats: int) -> list[Result]:
     """One document, alone and in a batch, against LIME with its 5,000 samples."""
     alone, together, theirs = Runs(), Runs(), Runs()
-    task.model.explain(task.documents[:1]).to_dicts()  # computes the feature names once
+    task.model.explain_local(task.documents[:1]).to_dicts()  # computes the feature names once
     for number in range(repeats):
         some = task.documents[number * CALLS : (number + 1) * CALLS]
         theirs.run(lambda text=some[0]: by_lime(task.model, text))
-        alone.run(lambda texts=some: [task.model.explain([text]).table for text in texts])
-        together.run(lambda texts=some: task.model.explain(texts).table)
+        alone.run(lambda texts=some: [task.model.explain_local([text]).table for text in texts])
+        together.run(lambda texts=some: task.model.explain_local(texts).table)
     return [
         Result(
             NEWS,
@@ -97,12 +97,12 @@ Ranking = list[str]  # words, the most important first
 
 def by_impact(model: SparseTensorClassifier, document: str) -> Ranking:
     """Rank by the probability without each word: exact, by predicting again."""
-    return model.explain([document]).impact(0)["value"].to_list()
+    return model.explain_local([document]).impact(0)["value"].to_list()
 
 
 def by_contribution(model: SparseTensorClassifier, document: str) -> Ranking:
     """Rank by the contribution of each word to the score of the class."""
-    return model.explain([document]).table["value"].to_list()
+    return model.explain_local([document]).table["value"].to_list()
 
 
 def by_lime(model: SparseTensorClassifier, document: str) -> Ranking:
@@ -237,7 +237,7 @@ def judged(
 def counterfactuals(name: str, X: pl.DataFrame, y: Any, most: int) -> list[Figure]:
     """Return the share of counterfactuals that are correct, and that are the smallest."""
     model = SparseTensorClassifier().fit(X, y)
-    explanation: LocalExplanation = model.explain(X)
+    explanation: LocalExplanation = model.explain_local(X)
     items = range(min(len(X), most))
     seconds, verdicts = [], []
     for item in items:

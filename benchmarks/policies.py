@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import mean, median
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ import polars as pl
 from harness import Figure, Runs
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from stc import PolicyAgent, SparseTensorClassifier, load_zoo
+from stc import CLASSICAL, PolicyAgent, SparseTensorClassifier, load_zoo
 
 SEEDS = 10
 LEARN = 70  # animals; the 31 others are for the test
@@ -47,8 +47,7 @@ VARIANTS = {
     "Zoo, the same, 20 % of legs at random": Noise(values=1, replaced=0.2),
     "Zoo, f2 = legs, 3 noise values": Noise(values=3),
 }
-CLASSICAL = {"power": 1.0, "balance": 0.0, "entropy": 0.0}
-HYPERPARAMETERS: dict[str, dict[str, float]] = {"classical": CLASSICAL, "default": {}}
+HYPERPARAMETERS: dict[str, Mapping[str, Any]] = {"classical": CLASSICAL, "default": {}}
 PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars"]
 
 

@@ -10,15 +10,15 @@ import duckdb
 import stc
 
 
-def tour(data, store, to):
-    model = stc.SparseTensorClassifier(store=store, name="zoo").fit(data, "class")
-    for _ in range(2):  # a batch that is sent twice counts once
-        model.partial_fit(data, "class", batch_id="monday")
+def tour(data, url, to):
+    model = stc.SparseTensorClassifier()  # in memory, or in a store
+    model = stc.open_store(url).create("zoo", model, overwrite=True) if url else model
+    model.fit(data, "class").partial_fit(data, "class", batch_id="monday")
+    model.partial_fit(data, "class", batch_id="monday")  # sent again, it counts once
     model.unlearn(data, "class", batch_id="monday")
-    model.predict(data, to=f"{to}-classes.parquet")
-    model.predict_proba(data, to=f"{to}-probabilities.parquet")
-    model.coverage(data, to=f"{to}-coverage.parquet")
-    why = model.explain([{"milk": 1, "eggs": 1, "legs": 4}])
+    for method in (model.predict, model.predict_proba, model.coverage):
+        method(data, to=f"{to}-{method.__name__}.parquet")
+    why = model.explain_local([{"milk": 1, "eggs": 1, "legs": 4}])
     return f"{model.class_mass_.sum():.0f} animals, {model.score(data, 'class'):.2f} right; {why}"
 
 
@@ -32,7 +32,7 @@ if __name__ == "__main__":
         engines = duckdb.read_csv(f"{at}/zoo.csv"), stc.source(f"sqlite:///{at}/zoo.db", "zoo")
         sources = f"{at}/zoo.parquet", f"{at}/part*.parquet", f"{at}/zoo.csv", *engines
         stores = None, f"sqlite:///{at}/models.db", f"duckdb:///{at}/models.duckdb"
-        results = [tour(data, store, f"{at}/answers") for store in stores for data in sources]
+        results = [tour(data, url, f"{at}/answers") for url in stores for data in sources]
         print(f"{len(results)} x", *set(results))  # all results are equal
 
 # prints:

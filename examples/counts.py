@@ -28,7 +28,7 @@ for mail, label, probability in zip(
 # Columns are numbered; the vectorizer has the words.
 vectorizer, model = pipeline[0], pipeline[-1]
 words = vectorizer.get_feature_names_out()
-reasons = model.explain(vectorizer.transform(new[:1])).to_polars()
+reasons = model.explain_local(vectorizer.transform(new[:1])).to_polars()
 print([words[int(column[1:])] for column in reasons["value"].head(3)])
 
 # prints:

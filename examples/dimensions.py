@@ -19,11 +19,11 @@ for dimensions in (
     [["way"], ["hour", "sky"]],  # groups: a tuple has a way, and an hour or a sky
 ):
     model = SparseTensorClassifier(dimensions=dimensions).fit(roads, state)
-    print(dimensions, *model.explain(new).sentences(), sep="\n  ")
+    print(dimensions, *model.explain_local(new).sentences(), sep="\n  ")
 
 # In tables, attribute and value are lists with one entry per dimension.
 model.set_params(dimensions={"way": "way", "time": ["hour"]})  # named; sky is not used
-print(model.fit(roads, state).explain(new).to_polars()["attribute", "value", "share"].row(0))
+print(model.fit(roads, state).explain_local(new).to_polars()["attribute", "value", "share"].row(0))
 
 # prints:
 # None

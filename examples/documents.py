@@ -12,7 +12,7 @@ reviews = ["What a lovely film!", "Lovely, warm and funny.", "What a bore!", "Co
 stars = [5, 5, 1, 1]
 model = SparseTensorClassifier().fit(reviews, stars)
 print(model.get_feature_names_out()[:5].tolist())
-print(model.explain(["A lovely, warm bore", "Quel ennui"]))
+print(model.explain_local(["A lovely, warm bore", "Quel ennui"]))
 
 
 def words(text):

@@ -9,10 +9,10 @@ X, y, names = load_zoo(names=True)
 model = SparseTensorClassifier().fit(X, y)
 
 some = [names.to_list().index(animal) for animal in ("dolphin", "penguin", "newt")]
-print(model.explain(X[some]))  # a sentence per item, with the three strongest reasons
+print(model.explain_local(X[some]))  # a sentence per item, with the three strongest reasons
 
 # The same as a table, one row per contribution.
-table = model.explain(X[some]).to_polars()
+table = model.explain_local(X[some]).to_polars()
 print(table.columns)
 for row in table.filter(table["item"] == 2).head(3).to_dicts():
     animal = names[some[row["item"]]]
@@ -20,7 +20,7 @@ for row in table.filter(table["item"] == 2).head(3).to_dicts():
 
 # Contributions add up. With these parameters they add up to the probability itself.
 model.set_params(power=1, balance=0, entropy=0)  # acts at once, without refitting
-why = model.explain(X[some])
+why = model.explain_local(X[some])
 total = why.to_polars()["contribution"].sum()
 print(f"sum of contributions {total:.6f} = sum of probabilities {why.probabilities.sum():.6f}")
 

@@ -9,7 +9,8 @@ from stc import SparseTensorClassifier
 reviews = ["A lovely film, warm and funny.", "Lovely!", "What a bore!", "A cold film, and a bore."]
 model = SparseTensorClassifier().fit(reviews, ["good", "good", "bad", "bad"])
 
-explanation = model.explain(["A lovely film,\nalthough  not funny", "What a cold, grey bore!"])
+new = ["A lovely film,\nalthough  not funny", "What a cold, grey bore!"]
+explanation = model.explain_local(new)
 print(explanation.highlight(0).text)
 print(explanation.highlight(0, "bad").text)  # words that add to the other class
 print(explanation.highlight(1).text)

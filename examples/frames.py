@@ -27,7 +27,7 @@ for frame in (pl.DataFrame, pd.DataFrame, pa.table):
 print("the same model:", all(corpus.equals(corpora[0]) for corpus in corpora))
 
 # Fitted with one library, used with another: only names and values matter.
-print(model.explain(pl.DataFrame(new)))
+print(model.explain_local(pl.DataFrame(new)))
 
 # prints:
 # polars   [0.378 0.622]

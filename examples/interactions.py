@@ -28,7 +28,7 @@ for options in (
     print(f"{options}: {size} features, accuracy {accuracy:.2f}")
 
 print([name for name in model.get_feature_names_out() if "head" in name and "body" in name])
-print(model.explain([{"head": "round", "body": "round", "jacket": "blue"}]))
+print(model.explain_local([{"head": "round", "body": "round", "jacket": "blue"}]))
 
 # prints:
 # {'interactions': 1}: 15 features, accuracy 0.75

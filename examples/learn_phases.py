@@ -29,7 +29,8 @@ loss = model.phase_history_["held_out_loss"]
 print(f"held-out loss at the start {loss[0]:.1f}, lowest {loss.min():.1f}")
 
 # Shares are signed: negative ones work against the others. They sum to 1 for each item.
-shares = model.set_params(phases=None).explain(robots[half:]).to_polars()["share"]  # None: learnt
+model.set_params(phases=None)  # the learnt ones
+shares = model.explain_local(robots[half:]).to_polars()["share"]
 print(f"some are negative: {(shares < 0).any()}; mean sum per item: {shares.sum() / half:.2f}")
 
 # prints:

@@ -20,7 +20,7 @@ silent = pl.DataFrame({"home": ["own"], "income": [None]})
 for missing in ("ignore", "category"):
     model = SparseTensorClassifier(missing=missing).fit(loans, paid)
     print(f"{missing}: {', '.join(model.get_feature_names_out())}")
-    print(" ", model.explain(silent))
+    print(" ", model.explain_local(silent))
 
 # prints:
 # ignore: home=own, home=rent, income=high, income=low

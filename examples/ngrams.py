@@ -14,8 +14,8 @@ liked = [("not" in text) != text.endswith(("good", "nice")) for text in texts]
 y = ["liked" if yes else "disliked" for yes in liked]
 new = ["the garden was not bad", "the garden was not nice"]
 
-print(SparseTensorClassifier().fit(texts, y).explain(new))
-print(SparseTensorClassifier(ngrams=2).fit(texts, y).explain(new))
+print(SparseTensorClassifier().fit(texts, y).explain_local(new))
+print(SparseTensorClassifier(ngrams=2).fit(texts, y).explain_local(new))
 
 for options in ({"ngrams": 2}, {"ngrams": 2, "min_support": 6}, {"ngrams": 3, "max_features": 8}):
     model = SparseTensorClassifier(**options).fit(texts, y)

@@ -23,12 +23,12 @@ print(f"as numbers above 0.90: {model.score(X[300:], y[300:]) > 0.9}")
 
 # Given knots: a number has weights at its two neighbouring knots; beyond the last, at that one.
 model.set_params(continuous={"temperature": [36, 37, 38, 39, 40]}).fit(X[:300], y[:300])
-print(model.explain([{"temperature": 37.2}, {"temperature": 45}]))
+print(model.explain_local([{"temperature": 37.2}, {"temperature": 45}]))
 
 # Ordered values: neighbours get half of the weight, so unseen sizes can be predicted.
 sizes = {"size": ["S", "M", "L", "XL"]}
 shirts = SparseTensorClassifier(ordinal=sizes).fit([{"size": "S"}, {"size": "XL"}], ["Ann", "Bob"])
-print(shirts.explain([{"size": "M"}, {"size": "L"}]))
+print(shirts.explain_local([{"size": "M"}, {"size": "L"}]))
 
 # prints:
 # as categories: 0.54

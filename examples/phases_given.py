@@ -23,7 +23,7 @@ model.set_params(
     }
 )
 print("phases:", model.predict_proba(roads)[:, 1].round(2), "without refitting")
-print(model.explain(roads[:2]))
+print(model.explain_local(roads[:2]))
 
 # Values of an item can have phases: theta, in the form of X. Here "the opposite of this hour".
 print("theta: ", model.predict(roads, theta=[{"hour": pi}] * 4).tolist())

@@ -16,7 +16,7 @@ matplotlib.use("Agg")  # write files only; not needed in a notebook
 X, y, names = load_zoo(names=True)
 model = SparseTensorClassifier().fit(X, y)
 dolphin = names.to_list().index("dolphin")
-explanation = model.explain(X)
+explanation = model.explain_local(X)
 
 local = LocalDisplay.from_explanation(explanation, dolphin)  # the three most probable classes
 local.figure_.suptitle("What is a dolphin?")  # an ordinary Matplotlib figure

@@ -22,7 +22,7 @@ new = [
     {"city": "Graz", "country": "at", "goods": "books"},
     {"city": "Graz", "country": "at", "goods": "fruit"},
 ]
-for used, why in zip(model.policy_used(new), model.explain(new).sentences(), strict=True):
+for used, why in zip(model.policy_used(new), model.explain_local(new).sentences(), strict=True):
     print(used, why)
 
 # A policy acts at prediction time: learnt sets can be used in any order, without refitting.

@@ -29,7 +29,7 @@ scores = search.cv_results_["mean_test_score"]
 print(f"phases reduce the log-loss to less than a third: {scores.max() > scores[0] / 3}")
 
 # The result is an ordinary model; best_params_ has its parameters.
-again = SparseTensorClassifier(continuous="auto", **search.best_params_).fit(*train)
+again = SparseTensorClassifier(**search.best_params_).fit(*train)
 print((again.predict(robots) == search.best_estimator_.predict(robots)).all())
 
 # prints:

@@ -13,7 +13,7 @@ import news
 import numpy as np
 import polars as pl
 from kernel import FastSVC
-from steps import Step
+from steps import Step, hyper_parameters
 
 from stc import SparseTensorClassifier
 
@@ -84,13 +84,13 @@ def _speaking_for(weights: Iterable[tuple[str, float]]) -> Weighted:
 
 def by_contributions(tokens: list[str], seed: int) -> Weighted:
     """Rank by the contribution of each word to the score of the class."""
-    table = own_model().explain(_series([tokens])).table.head(MOST_WORDS)
+    table = own_model().explain_local(_series([tokens])).table.head(MOST_WORDS)
     return list(zip(table["value"], table["contribution"], strict=True))
 
 
 def by_impact(tokens: list[str], seed: int) -> Weighted:
     """Rank by the drop of the probability without each word."""
-    table = own_model().explain(_series([tokens])).impact(0)
+    table = own_model().explain_local(_series([tokens])).impact(0)
     return _speaking_for(zip(table["value"], table["drop"], strict=True))
 
 
@@ -280,10 +280,10 @@ def own_terms() -> dict[str, Any]:
     """Return the words of each class: summed over the test set, and of the model (STC-G)."""
     model, test = own_model(), corpora.load_documents().test
     start = time.perf_counter()
-    total = model.explain(test).aggregate()
+    total = model.explain_local(test).aggregate()
     seconds = time.perf_counter() - start
-    again = model.explain(test).aggregate()
-    lists = {"STC": _listed(total), "STC-G": _listed(model.explain().table)}
+    again = model.explain_local(test).aggregate()
+    lists = {"STC": _listed(total), "STC-G": _listed(model.explain_global().table)}
     return lists | {
         "dull_share": dull_shares(lists),
         "seconds": round(seconds, 3),
@@ -334,7 +334,7 @@ def step(
         "longest": LONGEST,
         "top": TOP,
         "seeds": list(SEEDS),
-        "model": news.STC["STC-Q, p=1/3"],
+        "model": hyper_parameters(news.STC["STC-Q, p=1/3"]),
     }
 
     def peers_learnt() -> None:

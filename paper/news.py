@@ -21,14 +21,14 @@ from sklearn.naive_bayes import ComplementNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from steps import Step
+from steps import Step, hyper_parameters
 
-from stc import PhaseLearner, SparseTensorClassifier, SparseTensorClassifierCV
+from stc import STC_Q, PhaseLearner, SparseTensorClassifier, SparseTensorClassifierCV
 
 SEED = 0
-STC: dict[str, dict[str, float]] = {
-    "STC-Q": {"power": 1 / 2, "balance": 1.0, "entropy": 1.0},
-    "STC-Q, p=1/3": {"power": 1 / 3, "balance": 1.0, "entropy": 1.0},
+STC: dict[str, dict[str, Any]] = {
+    "STC-Q": {**STC_Q},
+    "STC-Q, p=1/3": {**STC_Q, "power": 1 / 3},
 }
 # Parameters of SparseTensorClassifierCV (phases take the longest), and whether the folds keep
 # threads together.
@@ -94,7 +94,7 @@ def judged(
 # --- ours ----------------------------------------------------------------------------------------
 
 
-def plain(parameters: dict[str, float]) -> dict[str, Any]:
+def plain(parameters: dict[str, Any]) -> dict[str, Any]:
     """Evaluate a setting of the paper."""
     given = corpora.load_documents()
     model = SparseTensorClassifier(**parameters)
@@ -144,7 +144,7 @@ def answers_in_known_threads() -> dict[str, Any]:
 def fit_phases() -> dict[str, Any]:
     """Evaluate learnt phases with the paper's best setting."""
     given = corpora.load_documents()
-    model = SparseTensorClassifier(**STC["STC-Q, p=1/3"], phases="learn")
+    model = SparseTensorClassifier(**STC["STC-Q, p=1/3"] | {"phases": "learn"})
     found = judged(model, given.train, given.y_train, given.test, given.y_test)
     return found | {"sharpness": round(float(model.sharpness_), 4)}
 
@@ -237,7 +237,8 @@ def vectorizing() -> dict[str, Any]:
 def own_step() -> Step:
     """Return the step of the paper's settings, run one after the other to compare times."""
     parts: dict[str, Any] = {name: (plain, (given,)) for name, given in STC.items()}
-    return Step("news_stc", {"stc": STC, "seed": SEED}, parts, jobs=1)
+    settings = {name: hyper_parameters(given) for name, given in STC.items()}
+    return Step("news_stc", {"stc": settings, "seed": SEED}, parts, jobs=1)
 
 
 def learnt_step(*, quick: bool) -> Step:

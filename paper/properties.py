@@ -12,17 +12,15 @@ from sklearn.metrics import accuracy_score, f1_score, recall_score
 from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
-from steps import Step
+from steps import Step, hyper_parameters
 
-from stc import SparseTensorClassifier, load_zoo
+from stc import CLASSICAL, QUANTUM, STC_C, STC_Q, SparseTensorClassifier, load_zoo
 
-CLASSICAL = {"power": 1.0, "balance": 0.0, "entropy": 0.0}
-QUANTUM = {"power": 0.5, "balance": 1.0, "entropy": 0.0}
-SETTINGS: dict[str, dict[str, float]] = {
+SETTINGS = {
     "classical": CLASSICAL,
-    "classical, entropy": CLASSICAL | {"entropy": 1.0},
+    "classical, entropy": STC_C,
     "quantum": QUANTUM,
-    "quantum, entropy": QUANTUM | {"entropy": 1.0},
+    "quantum, entropy": STC_Q,
 }
 TEST_SHARE = 0.3
 NOISE = (0, 10, 30, 100, 300, 1000)
@@ -273,7 +271,7 @@ def step(splits: int) -> Step:
     }
     settings = {
         "splits": splits,
-        "settings": SETTINGS,
+        "settings": {name: hyper_parameters(setting) for name, setting in SETTINGS.items()},
         "noise": list(NOISE),
         "balances": list(BALANCES),
         "textbook": TEXTBOOK,

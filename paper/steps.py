@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,11 @@ PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polar
 CORES = 2
 
 Work = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def hyper_parameters(setting: Mapping[str, Any]) -> dict[str, float]:
+    """Return what is recorded of a setting of the paper; the rest of it are our defaults."""
+    return {name: setting[name] for name in ("power", "balance", "entropy")}
 
 
 @dataclass(frozen=True)

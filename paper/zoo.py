@@ -15,18 +15,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from steps import Step
+from steps import Step, hyper_parameters
 
-from stc import SparseTensorClassifier, load_zoo
+from stc import STC_C, STC_Q, SparseTensorClassifier, load_zoo
 
 TEST_SHARE = 0.3
 CHUNK_STC, CHUNK_PEERS = 50, 2  # splits in a part
 FOLDS = 5
 
-STC: dict[str, dict[str, float]] = {
-    "STC-C": {"power": 1.0, "balance": 0.0, "entropy": 1.0},
-    "STC-Q": {"power": 0.5, "balance": 1.0, "entropy": 1.0},
-}
+STC = {"STC-C": STC_C, "STC-Q": STC_Q}
 GRIDS: dict[str, dict[str, list[Any]]] = {
     "DT": {"criterion": ["gini", "entropy"], "max_depth": [None, 4, 6, 8]},
     "RF": {"max_features": ["sqrt", None], "max_depth": [None, 6]},
@@ -121,7 +118,7 @@ def step(splits: int, peer_splits: int) -> Step:
         "splits": splits,
         "peer_splits": peer_splits,
         "test_share": TEST_SHARE,
-        "stc": STC,
+        "stc": {name: hyper_parameters(setting) for name, setting in STC.items()},
         "grids": GRIDS,
         "variants": VARIANTS,
         "folds": FOLDS,

@@ -20,25 +20,41 @@ if TYPE_CHECKING:
     from stc.explain import GlobalExplanation as GlobalExplanation
     from stc.explain import LocalExplanation as LocalExplanation
     from stc.model_selection import SparseTensorClassifierCV as SparseTensorClassifierCV
+    from stc.settings import CLASSICAL as CLASSICAL
+    from stc.settings import QUANTUM as QUANTUM
+    from stc.settings import STC_C as STC_C
+    from stc.settings import STC_Q as STC_Q
+    from stc.sources import Source as Source
     from stc.sources import source as source
+    from stc.stores import ModelStore as ModelStore
+    from stc.stores import StoredModel as StoredModel
+    from stc.stores import open_store as open_store
 
 # Where each public name lives. It is imported when it is first asked for: the command `stc` shows
 # its help before scikit-learn is there.
 _HOMES = {
+    "CLASSICAL": "stc.settings",
     "Contrast": "stc.explain",
     "Counterfactual": "stc.explain",
     "GlobalExplanation": "stc.explain",
     "HardlyCategoricalWarning": "stc.exceptions",
     "LocalExplanation": "stc.explain",
     "ModelFileError": "stc.exceptions",
+    "ModelStore": "stc.stores",
     "NeverLearntError": "stc.exceptions",
     "PhaseLearner": "stc._training.phases",
     "PolicyAgent": "stc._training.policy_search",
+    "QUANTUM": "stc.settings",
+    "STC_C": "stc.settings",
+    "STC_Q": "stc.settings",
+    "Source": "stc.sources",
     "SparseTensorClassifier": "stc.classifier",
     "SparseTensorClassifierCV": "stc.model_selection",
     "StoreError": "stc.exceptions",
+    "StoredModel": "stc.stores",
     "load": "stc.classifier",
     "load_zoo": "stc.datasets",
+    "open_store": "stc.stores",
     "source": "stc.sources",
 }
 __all__ = list(_HOMES)

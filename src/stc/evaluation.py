@@ -21,7 +21,7 @@ from stc.exceptions import DataError
 from stc.explain import Answers
 from stc.explain.names import ClassNames, label_text
 from stc.fitted import FittedModel
-from stc.sources import SelectedSource
+from stc.sources import Source
 from stc.sources.columns import item_columns, items_in
 from stc.sources.learning_task import map_rows
 
@@ -307,7 +307,7 @@ def _label_order(label: Any) -> tuple[Any, ...]:
 
 def evaluate_source(
     fitted: FittedModel,
-    chosen: SelectedSource,
+    chosen: Source,
     targets: Sequence[str],
     weight: str | None = None,
 ) -> Evaluation:
@@ -317,7 +317,7 @@ def evaluate_source(
     ----------
     fitted : FittedModel
         The model.
-    chosen : SelectedSource
+    chosen : Source
         The source.
     targets : sequence of str
         The columns of the true classes.
@@ -351,7 +351,7 @@ def evaluate_source(
         answers = fitted.answers(items_in(frame, items, fitted.state))
         evaluation.add(compare(fitted, answers, target), weights, answers.probabilities)
 
-    batches = chosen.source.frames((*items, *others))
+    batches = chosen.backend.frames((*items, *others))
     for _ in map_rows(add, (frame for batch in batches for frame in batch.iter_slices(rows))):
         pass
     return evaluation

@@ -313,35 +313,40 @@ class StoreError(StcError, RuntimeError):
 
     Examples
     --------
-    >>> from stc import SparseTensorClassifier, StoreError
-    >>> model = SparseTensorClassifier(store="sqlite:////no/such/folder/zoo.db")
+    >>> import stc
+    >>> store = stc.open_store("sqlite:////no/such/folder/zoo.db")
     >>> try:
-    ...     model.fit([["red"]], ["stop"])
-    ... except StoreError as error:
-    ...     print("nothing was written")
-    nothing was written
+    ...     store.create("zoo", stc.SparseTensorClassifier())
+    ... except stc.StoreError as error:
+    ...     print(error.message)
+    the file cannot be opened
     """
 
 
-class StoredModelMissingError(StcError, ValueError):
-    """Raised when a stored model was deleted before it could be changed.
+class ModelNotFoundError(StoreError, KeyError):
+    """Raised when a store has no model of a name.
 
     Parameters
     ----------
     name : str
-        The name of the model.
-    verb : str
-        What was to be done.
+        The name.
+    names : list of str, default=()
+        The names that there are.
+    path : str, default=None
+        The URL of the store without its secrets.
 
     Examples
     --------
-    >>> from stc.exceptions import StoredModelMissingError
-    >>> print(StoredModelMissingError("zoo", "unlearn"))
-    the model 'zoo' is gone: there is nothing to unlearn
+    >>> from stc.exceptions import ModelNotFoundError
+    >>> print(ModelNotFoundError("zo", ["birds", "zoo"]))
+    there is no model 'zo'; there are 'birds', 'zoo'
     """
 
-    def __init__(self, name: str, verb: str) -> None:
-        super().__init__(f"the model {name!r} is gone: there is nothing to {verb}")
+    def __init__(self, name: str, names: Sequence[str] = (), path: str | None = None) -> None:
+        listed = ", ".join(map(repr, names))
+        super().__init__(
+            f"there is no model {name!r}", path=path, hint=f"there are {listed}" if listed else None
+        )
         self.name = name
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -13,22 +13,29 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._core.cascade import Cascade, Hyper, Policy, read_policy
+from stc._core.cascade import Cascade, Policy, read_policy
+from stc._core.formulas import PAPER, Hyper
+from stc._core.interactions import Interactions
 from stc._core.model import Model
 from stc._core.observations import Observations
 from stc._core.tables import corpus_table, feature_names, joint_table
 from stc._core.tensor import Dimensions
 from stc._input.columns import column_of
+from stc._input.groups import read_groups
 from stc._input.reader import BatchReader
+from stc._training import leave_one_out
 from stc._training.label_thresholds import label_probabilities, probability_ratios
 from stc._training.phase_parsing import read_phases
 from stc._training.state import FittedState
+from stc._utils.database_url import refuse_url
 from stc.exceptions import ModelFileError, ParameterError
 from stc.explain import Answers, GlobalExplanation, LocalExplanation
 from stc.io import read_model, write_model
 from stc.io.validation import check_predictions
 from stc.sql import to_sql
 
+# The value of a setting that is chosen in `fit`.
+AUTO = "auto"
 # Items as in `fit`, or encoded.
 Items = Any
 # Types of values that never change and compare at once.
@@ -48,7 +55,7 @@ class FittedModel:
     state : FittedState
         Everything that learning produced.
     parameters : mapping
-        The parameters of SparseTensorClassifier, without `store` and `name`.
+        The parameters of SparseTensorClassifier.
 
     Examples
     --------
@@ -70,9 +77,6 @@ class FittedModel:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=RLock(), _variant=[])
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> FittedModel:
-        return self  # it never changes
-
     # --- parts ------------------------------------------------------------------------------------
 
     @property
@@ -82,8 +86,8 @@ class FittedModel:
 
     @property
     def hyper(self) -> Hyper:
-        """Power, balance and entropy."""
-        return hyper_of(self.parameters)
+        """The settings that act at prediction time."""
+        return hyper_of(self.parameters, self.state.chosen)
 
     @property
     def policy(self) -> Policy:
@@ -128,14 +132,15 @@ class FittedModel:
 
     @property
     def sharpness(self) -> float:
-        """Factor of the exponent 1/p of the probabilities; 1 unless it was learnt."""
-        phases = self.model.phases.get(self.policy[0])
-        return 1.0 if phases is None else phases.sharpness
+        """Factor of the exponent 1/p of the probabilities, with that of learnt phases."""
+        return self.cascade.sharpness(self.policy[0])
 
     @property
     def classes(self) -> Any:
         """The classes, sorted, in the dtype of y; a list of arrays for several targets."""
-        return self.model.form.public_classes(self.model.classes)
+        classes = self.model.form.public_classes(self.model.classes)
+        # What the caller writes into it must not change the model.
+        return classes.copy() if classes is self.model.classes else classes
 
     def with_parameters(
         self, parameters: Mapping[str, Any], validate: Callable[[], None] = lambda: None
@@ -147,7 +152,7 @@ class FittedModel:
         Parameters
         ----------
         parameters : mapping
-            All parameters of SparseTensorClassifier, without `store` and `name`.
+            All parameters of SparseTensorClassifier.
         validate : callable, default=None
             Called before parameters are used for the first time.
 
@@ -256,7 +261,34 @@ class FittedModel:
         >>> fitted.predict_proba([["b"]]).tolist()
         [[0.0, 1.0]]
         """
-        joint = self.cascade.probabilities(self.observe(X, theta))
+        return self._public_probabilities(self.cascade.probabilities(self.observe(X, theta)))
+
+    def loo_predict_proba(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Any:
+        """Predict learnt items by the model without them.
+
+        See `SparseTensorClassifier.loo_predict_proba`.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> X, y = [["a"], ["a"], ["b"]], ["x", "x", "y"]
+        >>> SparseTensorClassifier().fit(X, y).fitted_.loo_predict_proba(X, y).tolist()
+        [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]
+        """
+        batch = self.reader.batch(X, y, sample_weight, self.model)
+        self.model.check_size(batch.observed, self.parameters["max_tuples"])
+        given = read_groups(groups, batch.observed.n_items)
+        codes = None if given is None else given.codes
+        data = batch.observed, batch.target.column, batch.sample_weight
+        joint = leave_one_out.probabilities(
+            self.cascade, leave_one_out.LearntItems.of(self.model, *data, codes)
+        )
+        return self._public_probabilities(joint)
+
+    def _public_probabilities(self, joint: NDArray[np.float64]) -> Any:
+        """Return probabilities of all classes in the form of `predict_proba`."""
         if self.model.form.kind == "indicator":
             return label_probabilities(joint, self.label_thresholds)
         return self.model.form.marginals(joint, self.model.classes, logarithms=False)
@@ -319,7 +351,7 @@ class FittedModel:
     # --- explaining -------------------------------------------------------------------------------
 
     def explain_local(self, X: Items, theta: Any = None) -> LocalExplanation:
-        """Explain the prediction of each item; see `SparseTensorClassifier.explain`.
+        """Explain the prediction of each item; see `SparseTensorClassifier.explain_local`.
 
         Examples
         --------
@@ -350,7 +382,7 @@ class FittedModel:
         return answers
 
     def explain_global(self) -> GlobalExplanation:
-        """Explain each class; see `SparseTensorClassifier.explain`.
+        """Explain each class; see `SparseTensorClassifier.explain_global`.
 
         Examples
         --------
@@ -400,6 +432,7 @@ class FittedModel:
         ...     FittedModel.load(f"{folder}/letters.stc.parquet").predict([["b"]]).tolist()
         ['y']
         """
+        refuse_url(path, "put the model into a store, stc.open_store(url).create(name, model)")
         _ = self.cascade  # a model that could not answer could not be loaded either
         write_model(self.state, self.parameters, path)
 
@@ -436,6 +469,7 @@ class FittedModel:
         ...     print("no such file")
         no such file
         """
+        refuse_url(path, "open a store, stc.open_store(url)")
         state, parameters = read_model(path)
         named = parameters.get("tokenizer")
         if named is not None and tokenizer is None:
@@ -446,14 +480,52 @@ class FittedModel:
                 hint="pass it again, load(path, tokenizer=...)",
             )
         try:
-            fitted = cls(state, validate({**parameters, "tokenizer": tokenizer}))
+            return cls.checked(state, lambda: validate({**parameters, "tokenizer": tokenizer}))
+        except ModelFileError as error:
+            error.path = str(path)
+            raise
+
+    @classmethod
+    def checked(
+        cls, state: FittedState, parameters: Callable[[], Mapping[str, Any]]
+    ) -> FittedModel:
+        """Return the model of a state and parameters that were stored, if they fit each other.
+
+        Parameters
+        ----------
+        state : FittedState
+            The state.
+        parameters : callable
+            Returns the parameters, or raises ValueError or TypeError.
+
+        Returns
+        -------
+        FittedModel
+            A model that can predict.
+
+        Raises
+        ------
+        ModelFileError
+            If it cannot.
+
+        Examples
+        --------
+        >>> from stc import ModelFileError, SparseTensorClassifier
+        >>> from stc.fitted import FittedModel
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> try:
+        ...     FittedModel.checked(fitted.state, lambda: {**fitted.parameters, "ngrams": 2})
+        ... except ModelFileError as error:
+        ...     print(str(error)[:74])
+        cannot be loaded as a model: its parameters do not fit its state (the mode
+        """
+        try:
+            fitted = cls(state, parameters())
             fitted.refuse_other_tensor(fitted.parameters)
             check_predictions(fitted.cascade)
-        except (ValueError, TypeError, AttributeError, KeyError) as error:
+        except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError) as error:
             raise ModelFileError(
-                "cannot be loaded as a model: its parameters do not fit its state "
-                f"({error!s:.200})",
-                path=str(path),
+                f"cannot be loaded as a model: its parameters do not fit its state ({error!s:.200})"
             ) from None
         return fitted
 
@@ -488,6 +560,21 @@ class FittedModel:
 
     # --- learning more ----------------------------------------------------------------------------
 
+    def with_batch(self, batch_id: str | None) -> FittedModel:
+        """Return the model with a batch in its ledger; None adds none.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifier
+        >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
+        >>> sorted(fitted.with_batch("monday").state.batches)
+        ['monday']
+        """
+        if batch_id is None:
+            return self
+        state = replace(self.state, batches=self.state.batches | {batch_id})
+        return FittedModel(state, self.parameters)
+
     def refuse_other_tensor(self, parameters: Mapping[str, Any]) -> None:
         """Refuse parameters that contradict the dimensions, policy or interactions learnt with.
 
@@ -510,18 +597,27 @@ class FittedModel:
                 f"cannot go on with dimensions={dimensions!r}: set it back, or fit again"
             )
         _ = FittedModel(self.state, parameters).policy
-        learnt = {"interactions": model.interactions.order, "ngrams": model.interactions.ngrams}
-        for name, value in learnt.items():
-            if parameters[name] != value:
+        learnt = model.interactions
+        for name, value in {"interactions": learnt.given, "ngrams": learnt.ngrams}.items():
+            given = parameters[name]
+            if name == "interactions" and given != AUTO:
+                given = Interactions.of(given).given
+            if given not in (AUTO, value):
                 raise ParameterError(
                     f"the model was learnt with {name}={value}; it cannot go on with "
                     f"{name}={parameters[name]}: set it back, or fit again"
                 )
 
 
-def hyper_of(parameters: Mapping[str, Any]) -> Hyper:
-    """Return power, balance and entropy."""
-    return Hyper(parameters["power"], parameters["balance"], parameters["entropy"])
+def hyper_of(parameters: Mapping[str, Any], chosen: Mapping[str, float]) -> Hyper:
+    """Return the settings that act at prediction time: given, chosen, or those of the paper."""
+    given = {name: parameters[name] for name in Hyper._fields if parameters[name] != AUTO}
+    return PAPER._replace(**{**chosen, **given})
+
+
+def settings_to_choose(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the settings that are chosen by leave-one-out."""
+    return tuple(name for name in Hyper._fields if parameters[name] == AUTO)
 
 
 def policy_of(given: Any, dimensions: Dimensions) -> Policy:

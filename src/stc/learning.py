@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from stc._core.cascade import Policy
+from stc._core.formulas import Hyper
 from stc._core.interactions import Interactions
 from stc._core.model import Model
 from stc._core.observations import Observations
@@ -17,22 +18,41 @@ from stc._core.schema import KIND_NAMES, Schema
 from stc._core.tensor import Dimensions
 from stc._input.reader import NO_ROLES, Batch, BatchReader
 from stc._input.targets import encode_classes
+from stc._training.choice import choose_settings
+from stc._training.conjunctions import (
+    MOST_ROWS,
+    Items,
+    choose_conjunctions,
+    choose_ngrams,
+    without_ngrams,
+)
 from stc._training.label_thresholds import held_out_counts
 from stc._training.phases import PhaseLearner, fit_phases
 from stc._training.policy_search import PolicyAgent, learn_policy
+from stc._training.sample import smallest
 from stc._training.state import FittedState
 from stc._utils.warnings import warn_caller
 from stc.exceptions import (
     DataError,
     DuplicateBatchError,
     HardlyCategoricalWarning,
+    NeverLearntError,
     ParameterError,
 )
-from stc.fitted import FittedModel, hyper_of, phases_are_given, policy_of
-from stc.sources import BATCH_ROWS, SAMPLE_ROWS, SelectedSource, source_of
+from stc.fitted import (
+    AUTO,
+    FittedModel,
+    hyper_of,
+    phases_are_given,
+    policy_of,
+    settings_to_choose,
+)
+from stc.sources import BATCH_ROWS, SAMPLE_ROWS, Source, source_of
 from stc.sources.columns import LearningColumns
 
 Parameters = Mapping[str, Any]
+# Precedes the id of a batch in the ledger when it was unlearnt.
+UNLEARNT = "unlearnt: "
 
 
 def fit(parameters: Parameters, X: Any, y: Any, sample_weight: Any) -> FittedModel:
@@ -41,7 +61,7 @@ def fit(parameters: Parameters, X: Any, y: Any, sample_weight: Any) -> FittedMod
     Parameters
     ----------
     parameters : mapping
-        The parameters of SparseTensorClassifier, validated, without `store` and `name`.
+        The parameters of SparseTensorClassifier, validated.
     X, y, sample_weight
         As in `SparseTensorClassifier.fit`.
 
@@ -60,7 +80,11 @@ def fit(parameters: Parameters, X: Any, y: Any, sample_weight: Any) -> FittedMod
     phases = parameters["phases"]
     learns_phases = phases is not None and not phases_are_given(phases)
     learner = _learner(phases) if learns_phases else None
-    return _learnt(None, parameters, (X, y, sample_weight), None, learner)
+    free = settings_to_choose(parameters)
+    if learner is not None:
+        free = tuple(name for name in free if name != "prior")
+        _refuse_prior(hyper_of(parameters, {}))
+    return _learnt(None, parameters, (X, y, sample_weight), None, learner, _Choosing(free))
 
 
 def learn_more(
@@ -102,13 +126,7 @@ def learn_more(
 
 
 def unlearn(
-    before: FittedModel,
-    parameters: Parameters,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    *,
-    delta: bool = False,
+    before: FittedModel, X: Any, y: Any, sample_weight: Any, *, delta: bool = False
 ) -> tuple[FittedModel | None, Model | None]:
     """Forget items that were learnt.
 
@@ -116,8 +134,6 @@ def unlearn(
     ----------
     before : FittedModel
         The model.
-    parameters : mapping
-        The parameters of SparseTensorClassifier, as in `fit`.
     X, y, sample_weight
         The items as they were learnt.
     delta : bool, default=False
@@ -132,16 +148,16 @@ def unlearn(
     --------
     >>> from stc import SparseTensorClassifier, learning
     >>> fitted = SparseTensorClassifier().fit([["red"], ["green"]], ["stop", "go"]).fitted_
-    >>> left, _ = learning.unlearn(fitted, fitted.parameters, [["red"]], ["stop"], None)
+    >>> left, _ = learning.unlearn(fitted, [["red"]], ["stop"], None)
     >>> left.classes.tolist()
     ['go']
     """
-    model, blank = before.model, before.model.cleared()
+    model, blank, parameters = before.model, before.model.cleared(), before.parameters
     reader = BatchReader(parameters, before.state.roles)
     chosen = source_of(X)
     if chosen is not None:
         columns = LearningColumns.of(reader, chosen, y, sample_weight, before.state)
-        counted = chosen.source.learn(columns.task(blank, parameters["max_tuples"])) or blank
+        counted = chosen.backend.learn(columns.task(blank, parameters["max_tuples"])) or blank
         model = model.subtract_model(counted).compacted()
     else:
         batch = reader.batch(X, y, sample_weight, model)
@@ -152,6 +168,63 @@ def unlearn(
     left = model.class_mass.any() or model.declared.any()
     after = FittedModel(replace(before.state, model=model), parameters) if left else None
     return after, counted if delta else None
+
+
+def declare(before: FittedModel, classes: Any) -> FittedModel:
+    """Return a model that has these classes, even if no item has them; None adds none.
+
+    Examples
+    --------
+    >>> from stc import SparseTensorClassifier, learning
+    >>> fitted = SparseTensorClassifier().fit([["red"]], ["stop"]).fitted_
+    >>> learning.declare(fitted, ["go"]).classes.tolist()
+    ['go', 'stop']
+    """
+    return FittedModel(_declaring(before.state, classes), before.parameters)
+
+
+def unlearnt_id(batch_id: str | None) -> str | None:
+    """Return the id under which the ledger has a batch that was unlearnt.
+
+    Examples
+    --------
+    >>> from stc import learning
+    >>> learning.unlearnt_id("monday")
+    'unlearnt: monday'
+    """
+    return None if batch_id is None else UNLEARNT + batch_id
+
+
+def is_to_unlearn(batch_id: str | None, has: Callable[[str], bool]) -> bool:
+    """Return whether a batch is still to be unlearnt; raise an error if it was never learnt.
+
+    Parameters
+    ----------
+    batch_id : str or None
+        The batch.
+    has : callable
+        Whether the ledger has an id.
+
+    Returns
+    -------
+    bool
+        False if it was unlearnt before.
+
+    Examples
+    --------
+    >>> from stc import learning
+    >>> learning.is_to_unlearn("monday", {"monday"}.__contains__)
+    True
+    >>> learning.is_to_unlearn("monday", {"monday", "unlearnt: monday"}.__contains__)
+    False
+    """
+    if batch_id is None:
+        return True
+    if has(UNLEARNT + batch_id):
+        return False
+    if not has(batch_id):
+        raise NeverLearntError(f"cannot unlearn: the batch {batch_id!r} was never learnt")
+    return True
 
 
 def merge(before: FittedModel, other: FittedModel) -> FittedModel:
@@ -185,40 +258,34 @@ def merge(before: FittedModel, other: FittedModel) -> FittedModel:
     return FittedModel(replace(state, batches=batches), before.parameters)
 
 
-def phase_batch(
-    fitted: FittedModel, parameters: Parameters, X: Any, y: Any, sample_weight: Any
-) -> Batch:
+def phase_batch(fitted: FittedModel, X: Any, y: Any, sample_weight: Any) -> Batch:
     """Read items to learn phases from; of a source, its first rows.
 
     Examples
     --------
     >>> from stc import SparseTensorClassifier, learning
     >>> fitted = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).fitted_
-    >>> learning.phase_batch(fitted, fitted.parameters, [["a"]], ["x"], None).observed.n_items
+    >>> learning.phase_batch(fitted, [["a"]], ["x"], None).observed.n_items
     1
     """
-    reader = BatchReader(parameters, fitted.state.roles)
+    reader = BatchReader(fitted.parameters, fitted.state.roles)
     chosen = source_of(X)
     if chosen is not None:  # as many items as learning in memory can take
         columns = LearningColumns.of(reader, chosen, y, sample_weight, fitted.state)
         batch = columns.reader.batch(columns.first(BATCH_ROWS), None, None, fitted.model)
     else:
         batch = reader.batch(X, y, sample_weight, fitted.model)
-    fitted.model.check_size(batch.observed, parameters["max_tuples"])
+    fitted.model.check_size(batch.observed, fitted.parameters["max_tuples"])
     return batch
 
 
-def learn_phases(
-    before: FittedModel, parameters: Parameters, batch: Batch, learner: PhaseLearner | None
-) -> FittedModel:
+def learn_phases(before: FittedModel, batch: Batch, learner: PhaseLearner | None) -> FittedModel:
     """Learn the phases of a fitted model by gradient; its counts stay as they are.
 
     Parameters
     ----------
     before : FittedModel
         The model.
-    parameters : mapping
-        The parameters of SparseTensorClassifier, as in `fit`.
     batch : Batch
         The items, read by `phase_batch`.
     learner : PhaseLearner or None
@@ -235,11 +302,12 @@ def learn_phases(
     >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 20
     >>> y = [a == b for a, b in X]
     >>> fitted = SparseTensorClassifier(entropy=0).fit(X, y).fitted_
-    >>> batch = learning.phase_batch(fitted, fitted.parameters, X, y, None)
-    >>> bool(learning.learn_phases(fitted, fitted.parameters, batch, None).model.phases)
+    >>> batch = learning.phase_batch(fitted, X, y, None)
+    >>> bool(learning.learn_phases(fitted, batch, None).model.phases)
     True
     """
-    state, hyper = before.state, hyper_of(parameters)
+    state, parameters, hyper = before.state, before.parameters, before.hyper
+    _refuse_prior(hyper)
     learner = learner or _learner(parameters["phases"])
     model, history = fit_phases(learner, state.model, *batch.weighted(), hyper)
     counts = state.threshold_counts
@@ -251,7 +319,112 @@ def learn_phases(
     )
 
 
+def choose(before: FittedModel, batch: Batch) -> FittedModel:
+    """Choose the settings that are "auto" by exact leave-one-out; the counts stay as they are.
+
+    Parameters
+    ----------
+    before : FittedModel
+        The model.
+    batch : Batch
+        Items that it has learnt, read by `phase_batch`.
+
+    Returns
+    -------
+    FittedModel
+        A new model.
+
+    Examples
+    --------
+    >>> from stc import SparseTensorClassifier, learning
+    >>> X, y = [["a"], ["a"], ["b"], ["b"]] * 5, ["x", "x", "y", "x"] * 5
+    >>> fitted = SparseTensorClassifier(balance="auto").partial_fit(X, y).fitted_
+    >>> chosen = learning.choose(fitted, learning.phase_batch(fitted, X, y, None))
+    >>> fitted.hyper.balance, chosen.hyper.balance
+    (1.0, 0.25)
+    """
+    free = settings_to_choose(before.parameters)
+    if not free:
+        raise ParameterError("no setting is 'auto'", hint="set_params(power='auto'), for example")
+    if before.model.phases:
+        free = tuple(name for name in free if name != "prior")
+    return FittedModel(_chosen(before.state, before.parameters, batch, free), before.parameters)
+
+
 # --- learning one batch or source -----------------------------------------------------------------
+
+
+def _chosen(
+    state: FittedState, parameters: Parameters, batch: Batch, free: tuple[str, ...]
+) -> FittedState:
+    """Return the state with settings chosen by leave-one-out over a batch that it has learnt."""
+    if not free:
+        return state
+    fitted = FittedModel(replace(state, chosen={}), parameters)
+    choice = choose_settings(fitted.cascade, *batch.weighted(), free)
+    if choice is None:
+        return state
+    chosen = {name: getattr(choice.hyper, name) for name in free}
+    return replace(state, chosen=chosen, choices=choice.table, loo=choice.score)
+
+
+def _refuse_prior(hyper: Hyper) -> None:
+    if hyper.prior:
+        raise ParameterError(
+            f"phases cannot be learnt with prior={hyper.prior:g}", hint="set prior=0"
+        )
+
+
+@dataclass(frozen=True)
+class _Choosing:
+    """What is chosen by leave-one-out.
+
+    Attributes
+    ----------
+    free
+        The settings that act at prediction time.
+    conjunctions
+        Whether conjunctions and n-grams are chosen, if they are "auto"; otherwise there are none.
+    """
+
+    free: tuple[str, ...] = ()
+    conjunctions: bool = True
+
+    def readable(self, parameters: Parameters) -> Parameters:
+        """Return the parameters to read a first batch with."""
+        return parameters if self.conjunctions else {**parameters, **_without_auto(parameters)}
+
+    def resolved(self, parameters: Parameters, batch: Batch) -> tuple[Parameters, Batch]:
+        """Return the parameters with chosen conjunctions and n-grams, and the batch for them."""
+        changed, observed = _without_auto(parameters), batch.observed
+        if self.conjunctions and changed:
+            items, form = _choosing_items(batch), batch.target.form
+            how = form, hyper_of(parameters, {}), self.free
+            if "ngrams" in changed and observed.kind == "documents":
+                changed["ngrams"] = choose_ngrams(items, *how)
+                if changed["ngrams"] == 1:
+                    observed = without_ngrams(observed)
+            single = parameters["dimensions"] is None and items.target.offsets is None
+            if "interactions" in changed and observed.kind == "table" and single:
+                changed["interactions"] = choose_conjunctions(items, *how).given
+        return {**parameters, **changed}, replace(batch, observed=observed)
+
+
+_NOTHING = _Choosing(conjunctions=False)
+
+
+def _without_auto(parameters: Parameters) -> dict[str, Any]:
+    """Return the values of conjunctions and n-grams that are "auto" if none are chosen."""
+    return {name: 1 for name in ("interactions", "ngrams") if parameters[name] == AUTO}
+
+
+def _choosing_items(batch: Batch) -> Items:
+    """Return the items that conjunctions are chosen by: those with the smallest hashes."""
+    observed, target, weight = batch.weighted()
+    if observed.n_items > MOST_ROWS:
+        mask = smallest(observed, target, MOST_ROWS)
+        observed, target, weight = observed.select(mask), target.select(mask), weight[mask]
+    return Items(observed, target, weight)
 
 
 def _learnt(
@@ -260,44 +433,67 @@ def _learnt(
     data: tuple[Any, Any, Any],
     classes: Any,
     learner: PhaseLearner | None,
+    choosing: _Choosing = _NOTHING,
 ) -> FittedModel:
     chosen = source_of(data[0])
     if chosen is not None:
-        state = _learnt_source(before, parameters, (chosen, *data[1:]), classes, learner)
+        state = _learnt_source(before, parameters, (chosen, *data[1:]), classes, learner, choosing)
         return FittedModel(state, parameters)
-    roles = before.roles if before else NO_ROLES
-    batch = BatchReader(parameters, roles).batch(*data, before.model if before else None)
-    start = _declaring(before or _blank(parameters, batch), classes)
+    roles, known = (NO_ROLES, None) if before is None else (before.roles, before.model)
+    batch = BatchReader(choosing.readable(parameters), roles).batch(*data, known)
+    start = before
+    if start is None:
+        resolved, batch = choosing.resolved(parameters, batch)
+        start = _blank(resolved, batch, choosing.free)
+    start = _declaring(start, classes)
+    state = _learnt_batch(start, parameters, batch, learner, choosing.free)
+    return FittedModel(state, parameters)
+
+
+def _learnt_batch(
+    start: FittedState,
+    parameters: Parameters,
+    batch: Batch,
+    learner: PhaseLearner | None,
+    free: tuple[str, ...],
+) -> FittedState:
+    """Return the state after learning a batch."""
     model = replace(start.model, form=batch.target.form)
     model.check_size(batch.observed, parameters["max_tuples"])
     model = model.with_items(batch.observed, batch.target.column, batch.sample_weight)
-    return FittedModel(_completed(start, model, parameters, batch, learner), parameters)
+    return _completed(start, model, parameters, batch, learner, free)
 
 
 def _learnt_source(
     before: FittedState | None,
     parameters: Parameters,
-    data: tuple[SelectedSource, Any, Any],
+    data: tuple[Source, Any, Any],
     classes: Any,
     learner: PhaseLearner | None,
+    choosing: _Choosing,
 ) -> FittedState:
     """Learn all rows of a source: counted where they are, then added up."""
     chosen, y, sample_weight = data
-    reader = BatchReader(parameters, before.roles if before else NO_ROLES)
+    reader = BatchReader(choosing.readable(parameters), before.roles if before else NO_ROLES)
     columns = LearningColumns.of(reader, chosen, y, sample_weight, before)
     known = before.model if before else None
-    first = columns.first(
-        BATCH_ROWS if before is None and _learns_beyond_counts(parameters) else SAMPLE_ROWS
-    )
+    auto = choosing.free or (choosing.conjunctions and _without_auto(parameters))
+    beyond_counts = before is None and (auto or _learns_beyond_counts(parameters))
+    first = columns.first(BATCH_ROWS if beyond_counts else SAMPLE_ROWS)
     batch = columns.reader.batch(first, None, None, known)
     thresholds = batch.target.form.multilabel and parameters["label_threshold"] is None
     if thresholds and len(first) == SAMPLE_ROWS:
         batch = columns.reader.batch(columns.first(BATCH_ROWS), None, None, known)
-    start = _declaring(before or _blank(parameters, batch), classes)
-    part = chosen.source.learn(columns.task(start.model.cleared(), parameters["max_tuples"]))
+    start = before
+    if start is None:
+        resolved, batch = choosing.resolved(parameters, batch)
+        start = _blank(resolved, batch, choosing.free)
+    start = _declaring(start, classes)
+    part = chosen.backend.learn(columns.task(start.model.cleared(), parameters["max_tuples"]))
     if part is None:
         raise DataError("sample_weight is zero for every item: nothing to learn from")
-    return _completed(start, start.model.merged(part), parameters, batch, learner)
+    model = start.model.merged(part)
+    return _completed(start, model, parameters, batch, learner, choosing.free)
 
 
 def _learns_beyond_counts(parameters: Parameters) -> bool:
@@ -309,11 +505,11 @@ def _learns_beyond_counts(parameters: Parameters) -> bool:
     return not (given and counted and not selected and parameters["continuous"] is None)
 
 
-def _blank(parameters: Parameters, batch: Batch) -> FittedState:
+def _blank(parameters: Parameters, batch: Batch, free: tuple[str, ...]) -> FittedState:
     """Return a state without counts, but with dimensions, policy, scales and interactions."""
     observed, form = batch.observed, batch.target.form
     dimensions = Dimensions.of(parameters["dimensions"], Schema.of(observed))
-    policy, values = _policy(parameters, batch, dimensions)
+    policy, values = _policy(parameters, batch, dimensions, free)
     interactions = _interactions(parameters, batch, dimensions)
     model = Model.blank(observed, dimensions, policy, form)
     model = replace(model, scales=batch.scales, interactions=interactions)
@@ -323,34 +519,55 @@ def _blank(parameters: Parameters, batch: Batch) -> FittedState:
 
 
 def _policy(
-    parameters: Parameters, batch: Batch, dimensions: Dimensions
+    parameters: Parameters, batch: Batch, dimensions: Dimensions, free: tuple[str, ...]
 ) -> tuple[Policy, pl.DataFrame | None]:
     """Return the policy, and the values of its states if it is learnt."""
     given = parameters["policy"]
     if not isinstance(given, (str, PolicyAgent)):
         return policy_of(given, dimensions), None
     agent = given if isinstance(given, PolicyAgent) else PolicyAgent()
-    hyper, max_tuples = hyper_of(parameters), parameters["max_tuples"]
+    chosen: Mapping[str, float] = {}
+    if free:  # with all dimensions; they are chosen again for the policy
+        whole = {**parameters, "policy": None}
+        chosen = _learnt_batch(_blank(whole, batch, ()), whole, batch, None, free).chosen
+    hyper, max_tuples = hyper_of(parameters, chosen), parameters["max_tuples"]
     return learn_policy(agent, *batch.weighted(), dimensions, hyper, max_tuples)
 
 
 def _interactions(parameters: Parameters, batch: Batch, dimensions: Dimensions) -> Interactions:
     """Return the conjunctions that are features, selected by the first batch."""
-    order = parameters["interactions"]
-    interactions = Interactions(order, ngrams=parameters["ngrams"])
+    _check_tuples(parameters["interactions"], Schema.of(batch.observed))
+    interactions = Interactions.of(parameters["interactions"], parameters["ngrams"])
+    order, given = interactions.order, parameters["interactions"]
     if order > 1 and batch.observed.kind != "table":
         raise ParameterError(
-            f"interactions={order} needs attributes, and X is {KIND_NAMES[batch.observed.kind]}",
+            f"interactions={given} needs attributes, and X is {KIND_NAMES[batch.observed.kind]}",
             hint="for n-grams of words, set ngrams",
         )
     if order > 1 and dimensions.attributes is not None:
         raise ParameterError(
-            f"interactions={order} are features of a single dimension",
+            f"interactions={given} are features of a single dimension",
             hint="leave dimensions=None",
         )
     interactions.check_size(batch.observed, parameters["max_tuples"])
     limits = parameters["min_support"], parameters["max_features"]
     return interactions.select(*batch.weighted(), *limits)
+
+
+def _check_tuples(interactions: Any, schema: Schema) -> None:
+    """Raise an error if interactions are a list, and not of tuples of attributes."""
+    for names in interactions if isinstance(interactions, list | tuple) else ():
+        tuple_ = isinstance(names, list | tuple) and len(set(names)) == len(names) > 1
+        if not (tuple_ and all(isinstance(name, str) for name in names)):
+            raise ParameterError(
+                f"interactions has {names!r}, which is not a tuple of several attributes",
+                hint="give a number, or a list such as [('legs', 'milk')]",
+            )
+        for name in names:
+            if schema.closed and name not in schema.names:
+                raise ParameterError(
+                    f"interactions has the attribute {name!r}, which X does not have", column=name
+                )
 
 
 def _completed(
@@ -359,9 +576,12 @@ def _completed(
     parameters: Parameters,
     batch: Batch,
     learner: PhaseLearner | None,
+    free: tuple[str, ...],
 ) -> FittedState:
     """Return the state with the counts of a model, and what else is learnt from the batch."""
-    counts, history, hyper = start.threshold_counts, start.phase_history, hyper_of(parameters)
+    start = _chosen(replace(start, model=model), parameters, batch, free)
+    counts, history = start.threshold_counts, start.phase_history
+    hyper = hyper_of(parameters, start.chosen)
     if learner is not None:
         model, history = fit_phases(learner, model, *batch.weighted(), hyper)
     if model.form.multilabel and parameters["label_threshold"] is None:

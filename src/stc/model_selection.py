@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from stc._core.formulas import Floats
+from stc import learning
 from stc._core.interactions import Interactions
 from stc._core.observations import Observations
+from stc._input.groups import read_groups
 from stc._input.reader import Batch, BatchReader
 from stc._training.candidates import Grids, grid_values
-from stc._training.folds import Strata, enough_splits, make_splits, read_groups
+from stc._training.folds import Strata, enough_splits, make_splits
 from stc._training.phases import PhaseLearner
 from stc._training.problem import Problem
 from stc._training.search import Search, Trial, make_scorer, results_table, run_searches
 from stc._utils.validation import Interval, StrOptions
+from stc.base import Learn, LearnerMixin, Unlearn, check_batch_id
 from stc.classifier import SparseTensorClassifier
 from stc.exceptions import DataError, ParameterError
-from stc.explain import GlobalExplanation, LocalExplanation
+from stc.fitted import FittedModel
 from stc.sources import source_of
 
 # Parameters that are passed on to SparseTensorClassifier.
@@ -36,12 +38,13 @@ _Data = tuple[Any, Any, Any]
 
 
 @dataclass(eq=False, repr=False)
-class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """SparseTensorClassifier with its hyper-parameters chosen by cross-validation.
 
     The corpus of each fold is counted once, and every setting is scored on it. Settings without
     phases are scored all at once. Phases are learnt for the best settings of a first round, which
-    uses few items and iterations. At the end a SparseTensorClassifier is fitted to all items.
+    uses few items and iterations. At the end a SparseTensorClassifier is fitted to all items. It
+    has all methods of that model.
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         Number of threads.
     random_state : int or RandomState, default=0
         Seed of the folds and of the phases at the start.
-    progress : bool, default=None
+    verbose : bool, default=None
         Whether to show a progress bar. None: only on a terminal.
     continuous : default="auto"
         As in SparseTensorClassifier, where None is the default.
@@ -83,7 +86,8 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
     best_estimator_ : SparseTensorClassifier
         The model with the best setting, fitted to all items.
     best_params_ : dict
-        Its parameters that were chosen.
+        Its parameters: `SparseTensorClassifier(**best_params_)` fitted to the same items gives the
+        same model.
     best_score_ : float
         Mean score of that setting on the test items.
     best_index_ : int
@@ -117,7 +121,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         "cv": ["cv_object"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
-        "progress": [bool, None],
+        "verbose": ["verbose", None],
     }
 
     power: Any = "auto"
@@ -133,7 +137,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
     cv: Any = None
     n_jobs: int | None = None
     random_state: Any = 0
-    progress: bool | None = None
+    verbose: bool | None = None
     continuous: Any = "auto"
     ordinal: Any = None
     missing: str = "auto"
@@ -168,7 +172,53 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         >>> model.best_params_["interactions"], model.score(X, [a == b for a, b in X])
         (2, 1.0)
         """
-        if source_of(X) is not None:
+        self.__dict__.update(self._tuned((X, y, sample_weight), groups))
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        batch_id: str | None = None,
+    ) -> Self:
+        """Learn a batch; the first one chooses the hyper-parameters, as `fit` does.
+
+        Parameters
+        ----------
+        X, y, classes, sample_weight, batch_id
+            As in `SparseTensorClassifier.partial_fit`.
+
+        Returns
+        -------
+        self
+            The fitted model.
+
+        Examples
+        --------
+        >>> from stc import SparseTensorClassifierCV
+        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
+        >>> model = SparseTensorClassifierCV(phases=None).partial_fit(X, y)
+        >>> model.partial_fit([["c"]], ["z"]).predict([["c"], ["a"]]).tolist()
+        ['z', 'x']
+        """
+        if hasattr(self, "best_estimator_"):
+            return super().partial_fit(X, y, classes, sample_weight, batch_id=batch_id)
+        check_batch_id(batch_id)
+        found = self._tuned((X, y, sample_weight), None)
+
+        def with_classes(fitted: FittedModel) -> FittedModel:
+            return learning.declare(fitted, classes).with_batch(batch_id)
+
+        found["best_estimator_"]._change(with_classes)
+        self.__dict__.update(found)
+        return self
+
+    def _tuned(self, data: _Data, groups: Any) -> dict[str, Any]:
+        """Return the attributes of the estimator after `fit`."""
+        if source_of(data[0]) is not None:
             raise DataError(
                 "tuning needs items in memory, and X is a source",
                 hint="read a part of the source, and pass that",
@@ -176,18 +226,21 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         self._validate_params()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         grids = self._checked_grids()
-        searches = self._searches((X, y, sample_weight), groups, grids, seed)
+        searches = self._searches(data, groups, grids, seed)
         tried = [(search, trial) for search in searches for trial in search.trials]
         trials = [trial for _, trial in tried]
         parameters = [self._chosen(trial, search.problem, seed) for search, trial in tried]
         best = max((trial for trial in trials if trial.stage == 2), key=lambda trial: trial.mean)
         index = trials.index(best)
-        estimator = SparseTensorClassifier(**self._common() | parameters[index])
-        self.best_estimator_ = estimator.fit(X, y, sample_weight)
-        self.best_params_, self.best_score_, self.best_index_ = parameters[index], best.mean, index
-        self.cv_results_ = results_table(trials, parameters)
-        self.n_splits_ = max(len(trial.scores) for trial in trials)
-        return self
+        estimator = SparseTensorClassifier(**parameters[index])
+        return {
+            "best_estimator_": estimator.fit(*data),
+            "best_params_": parameters[index],
+            "best_score_": best.mean,
+            "best_index_": index,
+            "cv_results_": results_table(trials, parameters),
+            "n_splits_": max(len(trial.scores) for trial in trials),
+        }
 
     def _common(self, missing: str = "ignore") -> dict[str, Any]:
         """Return the parameters that are passed on; `missing` is used if it is "auto"."""
@@ -239,7 +292,7 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         limits = self.min_support, self.max_features
         problem = Problem.of(observed, target, weight, *limits, missing)
         scorer = make_scorer(self.scoring, problem, batch.target.form)
-        return Search(problem, scorer, seed, self.n_jobs, self.progress)
+        return Search(problem, scorer, seed, self.n_jobs, self.verbose)
 
     def _read(self, data: _Data, missing: str = "ignore", ngrams: int = 1) -> Batch:
         """Return the data as a SparseTensorClassifier reads it."""
@@ -258,127 +311,35 @@ class SparseTensorClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[
         order, hyper, penalty = trial.candidate
         phases = None
         if penalty is not None:
-            options: Any = {"validation": 0, "random_state": seed, "progress": self.progress}
+            options: Any = {"validation": 0, "random_state": seed, "verbose": self.verbose}
             phases = PhaseLearner((penalty,), max_iter=max(trial.steps, 1), **options)
-        chosen: dict[str, Any] = {**hyper._asdict(), "phases": phases}
-        if self.missing == "auto":
-            chosen["missing"] = problem.missing
+        chosen = {**self._common(problem.missing), **hyper._asdict(), "phases": phases}
         if order > 1:
             most = problem.max_features[order]
             chosen |= {"min_support": problem.min_support, "max_features": most}
         return chosen | {"ngrams" if problem.documents else "interactions": order}
 
-    # --- predicting -------------------------------------------------------------------------
+    # --- the model that was chosen --------------------------------------------------------------
 
     def _best(self) -> SparseTensorClassifier:
         check_is_fitted(self)
-        return self.best_estimator_
+        best: SparseTensorClassifier = self.best_estimator_
+        return best
 
-    def predict(self, X: Any, theta: Any = None) -> Any:
-        """Return the most probable class of each item; see `SparseTensorClassifier.predict`.
+    def _checked(self) -> FittedModel:
+        return self._best()._checked()
 
-        Examples
-        --------
-        >>> from stc import SparseTensorClassifierCV
-        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
-        >>> SparseTensorClassifierCV(phases=None).fit(X, y).predict([["b"]]).tolist()
-        ['y']
-        """
-        return self._best().predict(X, theta)
+    def _learn_batch(self, learn: Learn, batch_id: str | None) -> None:
+        self._best()._learn_batch(learn, batch_id)
 
-    def predict_proba(self, X: Any, theta: Any = None) -> Any:
-        """Return the probability of each class; see `SparseTensorClassifier.predict_proba`.
+    def _unlearn_batch(self, unlearn: Unlearn, batch_id: str | None) -> None:
+        self._best()._unlearn_batch(unlearn, batch_id)
 
-        Examples
-        --------
-        >>> from stc import SparseTensorClassifierCV
-        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
-        >>> SparseTensorClassifierCV(phases=None).fit(X, y).predict_proba([["b"]]).tolist()
-        [[0.0, 1.0]]
-        """
-        return self._best().predict_proba(X, theta)
+    def _change(self, changed: Callable[[FittedModel], FittedModel]) -> None:
+        self._best()._change(changed)
 
-    def predict_log_proba(self, X: Any, theta: Any = None) -> Any:
-        """Return logarithms of probabilities; see `SparseTensorClassifier.predict_log_proba`.
-
-        Examples
-        --------
-        >>> from stc import SparseTensorClassifierCV
-        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
-        >>> SparseTensorClassifierCV(phases=None).fit(X, y).predict_log_proba([["b"]]).tolist()
-        [[-inf, 0.0]]
-        """
-        return self._best().predict_log_proba(X, theta)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy; see `SparseTensorClassifier.score`.
-
-        Examples
-        --------
-        >>> from stc import SparseTensorClassifierCV
-        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
-        >>> SparseTensorClassifierCV(phases=None).fit(X, y).score(X, y)
-        1.0
-        """
-        return self._best().score(X, y, sample_weight)
-
-    def coverage(self, X: Any) -> Floats:
-        """Return the known share of each item; see `SparseTensorClassifier.coverage`.
-
-        Examples
-        --------
-        >>> from stc import SparseTensorClassifierCV
-        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
-        >>> SparseTensorClassifierCV(phases=None).fit(X, y).coverage([["b"], ["c"]]).tolist()
-        [1.0, 0.0]
-        """
-        return np.asarray(self._best().coverage(X))
-
-    @overload
-    def explain(self, X: None = None, theta: None = None) -> GlobalExplanation: ...
-
-    @overload
-    def explain(self, X: Any, theta: Any = None) -> LocalExplanation: ...
-
-    def explain(self, X: Any = None, theta: Any = None) -> LocalExplanation | GlobalExplanation:
-        """Explain predictions, or without X the model; see `SparseTensorClassifier.explain`.
-
-        Examples
-        --------
-        >>> from stc import SparseTensorClassifierCV
-        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
-        >>> print(SparseTensorClassifierCV(phases=None).fit(X, y).explain([["b"]]))
-        y, 1.00: because x0=b (100 %)
-        """
-        explanation: LocalExplanation | GlobalExplanation = self._best().explain(X, theta)
-        return explanation
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the features; see `SparseTensorClassifier.get_feature_names_out`.
-
-        Examples
-        --------
-        >>> from stc import SparseTensorClassifierCV
-        >>> X, y = [["a"], ["b"]] * 10, ["x", "y"] * 10
-        >>> SparseTensorClassifierCV(phases=None).fit(X, y).get_feature_names_out().tolist()
-        ['x0=a', 'x0=b']
-        """
-        return self._best().get_feature_names_out(input_features)
-
-    @property
-    def classes_(self) -> Any:
-        """The classes, sorted."""
-        return self._best().classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of attributes seen during `fit`."""
-        return self._best().n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the attributes seen during `fit`, if they had names."""
-        return self._best().feature_names_in_
+    def _in_memory(self, fitted: FittedModel) -> SparseTensorClassifier:
+        return self._best()._in_memory(fitted)
 
     def __sklearn_tags__(self) -> Any:
         tags = SparseTensorClassifier(**self._common()).__sklearn_tags__()

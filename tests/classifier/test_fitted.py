@@ -27,8 +27,8 @@ def test_it_answers_as_the_estimator_does(model: SparseTensorClassifier) -> None
         expected = getattr(model, method)(X)
         for items in (X, batch):  # raw and encoded
             np.testing.assert_array_equal(getattr(fitted, method)(items), expected)
-    assert fitted.explain_local(X).table.equals(model.explain(X).table)
-    assert fitted.explain_global().table.equals(model.explain().table)
+    assert fitted.explain_local(X).table.equals(model.explain_local(X).table)
+    assert fitted.explain_global().table.equals(model.explain_global().table)
     assert fitted.to_sql() == model.to_sql()
     assert fitted.corpus().equals(model.corpus_)
 

@@ -21,9 +21,9 @@ from support.strategies import (
     UNSEEN,
     VALUES,
     Data,
+    all_settings,
     any_sparse,
     bag,
-    hypers,
     matrices,
     questions,
     sample_weights,
@@ -74,7 +74,7 @@ def by_hand(X: Sequence[dict[str, Any]], y: Sequence[Any]) -> Oracle:
 
 
 def model(hyper: Hyper = Hyper(), **options: Any) -> SparseTensorClassifier:  # noqa: B008
-    return SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy, **options)
+    return SparseTensorClassifier(**vars(hyper), **options)
 
 
 def table(corpus: pl.DataFrame, column: str) -> dict[Any, Any]:
@@ -178,7 +178,7 @@ def test_a_class_of_items_without_values_counts_only_in_the_frequencies() -> Non
 
 
 @PROFILE
-@given(st.data(), tables(), hypers())
+@given(st.data(), tables(), all_settings())
 def test_records(draws: st.DataObject, data: Data, hyper: Hyper) -> None:
     fitted = model(hyper).fit(data.records, data.y, sample_weight=data.weights)
     truth = data.truth()
@@ -189,7 +189,7 @@ def test_records(draws: st.DataObject, data: Data, hyper: Hyper) -> None:
 
 
 @PROFILE
-@given(st.data(), tables(complete=True), hypers())
+@given(st.data(), tables(complete=True), all_settings())
 def test_records_with_missing_as_a_category(draws: st.DataObject, data: Data, hyper: Hyper) -> None:
     fitted = model(hyper, missing="category")
     fitted.fit(data.records, data.y, sample_weight=data.weights)
@@ -200,7 +200,9 @@ def test_records_with_missing_as_a_category(draws: st.DataObject, data: Data, hy
 
 
 @PROFILE
-@given(st.data(), tables(kinds=KINDS, complete=True), hypers(), st.sampled_from(PANDAS_MISSING))
+@given(
+    st.data(), tables(kinds=KINDS, complete=True), all_settings(), st.sampled_from(PANDAS_MISSING)
+)
 def test_pandas(draws: st.DataObject, data: Data, hyper: Hyper, absent: Any) -> None:
     for missing in ("ignore", "category"):
         fitted = model(hyper, missing=missing)
@@ -215,7 +217,7 @@ def test_pandas(draws: st.DataObject, data: Data, hyper: Hyper, absent: Any) -> 
 
 
 @PROFILE
-@given(st.data(), tables(kinds=KINDS, values=TEXTS, complete=True), hypers(), st.booleans())
+@given(st.data(), tables(kinds=KINDS, values=TEXTS, complete=True), all_settings(), st.booleans())
 def test_polars_and_pyarrow(draws: st.DataObject, data: Data, hyper: Hyper, arrow: bool) -> None:
     for missing in ("ignore", "category"):
         fitted = model(hyper, missing=missing)
@@ -236,7 +238,9 @@ def as_array(rows: Sequence[Sequence[Any]], columns: int) -> np.ndarray:
 
 
 @PROFILE
-@given(st.data(), hypers(), st.integers(1, 5), st.sampled_from(("object", "text", "int", "list")))
+@given(
+    st.data(), all_settings(), st.integers(1, 5), st.sampled_from(("object", "text", "int", "list"))
+)
 def test_arrays(draws: st.DataObject, hyper: Hyper, columns: int, kind: str) -> None:
     values = {"text": TEXTS, "int": (0, 1, 2, 30)}.get(kind, (*VALUES, *MISSING))
     row = st.lists(st.sampled_from(values), min_size=columns, max_size=columns)
@@ -259,7 +263,7 @@ def columns_as_bags(dense: np.ndarray) -> list[Bag]:
 
 
 @PROFILE
-@given(st.data(), matrices(), hypers())
+@given(st.data(), matrices(), all_settings())
 def test_sparse_matrices(draws: st.DataObject, drawn: Any, hyper: Hyper) -> None:
     learnt, asked, y, weights = drawn
     X = any_sparse(draws.draw, learnt)
@@ -279,7 +283,7 @@ def test_sparse_duplicates_are_summed_and_explicit_zeros_are_absent() -> None:
 
 
 @PROFILE
-@given(st.data(), hypers())
+@given(st.data(), all_settings())
 def test_documents(draws: st.DataObject, hyper: Hyper) -> None:
     words = st.lists(st.sampled_from(("to", "be", "or", "not", "Be", ",")), max_size=6)
     learnt = draws.draw(st.lists(words, min_size=1, max_size=8))
@@ -296,13 +300,13 @@ def test_documents(draws: st.DataObject, hyper: Hyper) -> None:
 
 
 @PROFILE
-@given(tables(), st.lists(hypers(), min_size=2, max_size=4))
+@given(tables(), st.lists(all_settings(), min_size=2, max_size=4))
 def test_parameters_act_at_prediction_time(data: Data, several: list[Hyper]) -> None:
     fitted = SparseTensorClassifier().fit(data.records, data.y, sample_weight=data.weights)
     truth, bags = data.truth(), data.bags(data.records)
     corpus = fitted.corpus_
     for hyper in several:
-        fitted.set_params(power=hyper.power, balance=hyper.balance, entropy=hyper.entropy)
+        fitted.set_params(**vars(hyper))
         assert_predicts(fitted, data.records, bags, truth, hyper)
     assert fitted.corpus_.equals(corpus)
 

@@ -84,7 +84,7 @@ def test_dimensions_of_scales() -> None:
 
 def test_explanations_name_the_interval() -> None:
     model = SparseTensorClassifier(**KNOWN).fit(X, Y)
-    explanation = model.explain([{"n": 0.25, "s": "lo"}])
+    explanation = model.explain_local([{"n": 0.25, "s": "lo"}])
     truth = learn(expected_bags(X), soft(Y))
     parts = truth.contributions(expected_bags([{"n": 0.25, "s": "lo"}])[0], Hyper())
     label = explanation.labels[0]

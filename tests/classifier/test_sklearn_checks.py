@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from stc import PhaseLearner, PolicyAgent, SparseTensorClassifier
+from stc._core.formulas import Hyper
 from support.marking import slow_values
 from support.sklearn_checks import measurements, run_check
 
@@ -28,6 +29,9 @@ SETTINGS = [
     SparseTensorClassifier(label_threshold=0.5),
     SparseTensorClassifier(interactions=2),
     SparseTensorClassifier(continuous="auto"),
+    SparseTensorClassifier(
+        **dict.fromkeys(Hyper._fields, "auto"), interactions="auto", ngrams="auto"
+    ),
 ]
 
 
@@ -64,7 +68,7 @@ def test_the_checks_scikit_learn_keeps_for_itself(
 # there, too, two equal items are more than one of weight 2. So the check that asks for the same
 # of both (on dense and on sparse data) is left out, and none but it.
 DRAWN = "check_sample_weight_equivalence_on_"
-QUICK = PhaseLearner(penalties=(4.0,), max_iter=5, folds=3, validation=1, progress=False)
+QUICK = PhaseLearner(penalties=(4.0,), max_iter=5, folds=3, validation=1, verbose=False)
 DRAWING = {
     "a learnt policy": SparseTensorClassifier(dimensions="each", policy="learn"),
     "learnt phases": SparseTensorClassifier(phases=QUICK),

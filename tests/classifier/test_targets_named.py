@@ -35,7 +35,14 @@ CONTAINERS: dict[str, Data] = {
     "records": lambda data: data.to_dicts(),
 }
 any_container = pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS.keys())
-METHODS = ["predict", "predict_proba", "predict_log_proba", "predict_joint", "coverage", "explain"]
+METHODS = [
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "predict_joint",
+    "coverage",
+    "explain_local",
+]
 
 
 def named(make: Data, targets: Any = ("kind", "count"), **params: Any) -> SparseTensorClassifier:
@@ -89,7 +96,7 @@ def test_one_named_target(make: Data, targets: Any, params: dict[str, Any]) -> N
     model = named(make, targets, **params)
     apart = SparseTensorClassifier(**params).fit(make(X), column(ROWS, 0))
     assert model.predict(make(ASKED)).shape == (ASKED.height,)
-    for method in ("predict", "predict_proba", "predict_log_proba", "coverage", "explain"):
+    for method in ("predict", "predict_proba", "predict_log_proba", "coverage", "explain_local"):
         asked = make(ASKED)
         assert shown(getattr(model, method)(asked)) == shown(getattr(apart, method)(asked))
     assert model.classes_.tolist() == ["cold", "hot"]

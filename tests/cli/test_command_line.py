@@ -48,7 +48,10 @@ def test_help_tells_the_exit_codes_and_what_fits_80_columns(run):
     assert run("--version").out == f"stc {stc.__version__}\n"
 
 
-HEAVY = ("numpy", "polars", "sklearn", "scipy", "narwhals", "pandas", "pyarrow", "sqlglot")
+HEAVY = (
+    "numpy", "polars", "sklearn", "scipy", "narwhals", "pandas", "pyarrow", "sqlglot",
+    "sqlalchemy", "duckdb", "psycopg", "stc.stores",
+)  # fmt: skip
 
 
 def test_help_imports_nothing_heavy():

@@ -274,7 +274,7 @@ def test_a_bug_says_so(fails, model, monkeypatch):
     def broken(*_):
         raise RuntimeError("two and two\nare five")
 
-    monkeypatch.setattr(SparseTensorClassifier, "explain", broken)
+    monkeypatch.setattr(SparseTensorClassifier, "explain_global", broken)
     assert fails(1, "explain", model) == (
         "RuntimeError: two and two are five; this should not happen: --debug shows where it did"
     )

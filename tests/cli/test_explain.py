@@ -12,7 +12,7 @@ from support.cli_cases import ZOO, items
 
 
 def test_explain_an_item(run, zoo):
-    explanation = zoo.explain(items()).why(12)
+    explanation = zoo.explain_local(items()).why(12)
     said = run("explain", "zoo.stc.parquet", "zoo.csv", "--item", 12, "--top", 4)
     assert said.out.startswith(f"item 12: {explanation}\n")
     assert "... and 12 more: --top" in said.out
@@ -26,7 +26,7 @@ def test_explain_an_item(run, zoo):
     assert shares == explanation.table["share"].to_list()
     assert sum(shares) == pytest.approx(1)
     other = run("explain", "zoo.stc.parquet", "zoo.csv", "--item", 12, "--class", "Bird").out
-    assert other.startswith(f"item 12: {zoo.explain(items()).why(12, 'Bird')}\n")
+    assert other.startswith(f"item 12: {zoo.explain_local(items()).why(12, 'Bird')}\n")
     said = run("explain", "zoo.stc.parquet", "zoo.csv", "--item", 12, "--html", "i.html")
     assert said.err == "item 12 -> i.html\n"
     assert Path("i.html").read_text().startswith("<!doctype html>")
@@ -37,7 +37,7 @@ def test_explain_the_model(run, zoo):
     assert re.search(r"^Bird  20 items\n  feathers=1 +24 %  █+.*\n  legs=2 +19 %  █+", said, re.M)
     found = json.loads(run("explain", "zoo.stc.parquet", "--class", "Fish", "--json").out)
     (fish,) = found["classes"]
-    table = zoo.explain().for_class("Fish").top(10).table
+    table = zoo.explain_global().for_class("Fish").top(10).table
     assert [row["feature"] for row in fish["features"]] == table["feature"].to_list()
     assert [row["share"] for row in fish["features"]] == table["share"].to_list()
 
@@ -108,7 +108,7 @@ def test_info(run, zoo):
     found = json.loads(run("info", "zoo.stc.parquet", "--json").out)
     assert found["items"] == 202
     assert found["batches"] == ["monday"]
-    assert found["format"] == 1
+    assert found["format"] == 2
     assert found["version"] == stc.__version__
     assert found["bytes"] == Path("zoo.stc.parquet").stat().st_size
     assert found["attributes"] == items().columns

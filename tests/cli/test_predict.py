@@ -57,7 +57,7 @@ def test_reasons_are_the_explanations(run, settings):
     run("predict", "m.stc.parquet", "zoo.csv", "-o", "out.parquet", "--explain", 3)
     out = pl.read_parquet("out.parquet")
     model = stc.load("m.stc.parquet")
-    table = model.explain(items()).table
+    table = model.explain_local(items()).table
     for place in range(101):
         own = table.filter(item=place).sort(pl.col("share").abs(), descending=True)
         shares = [out[f"share_{n}"][place] for n in (1, 2, 3)]

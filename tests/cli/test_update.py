@@ -37,6 +37,19 @@ def test_a_batch_counts_once(run, zoo):
     assert stc.load("zoo.stc.parquet").class_mass_.sum() == 101
 
 
+def test_ids_that_no_batch_can_have(run, zoo):
+    before = Path("zoo.stc.parquet").read_bytes()
+    run("demo", "--csv", "new.csv")
+    said = run("unlearn", "zoo.stc.parquet", "new.csv", "--batch-id", "never", code=4).err
+    assert said == "stc: new.csv: cannot unlearn: the batch 'never' was never learnt\n"
+    for command in ("update", "unlearn"):
+        said = run(command, "zoo.stc.parquet", "new.csv", "--batch-id", "", code=2).err
+        assert said == "stc: --batch-id is empty; give each batch an id of its own\n"
+        said = run(command, "zoo.stc.parquet", "new.csv", "--batch-id", "unlearnt: 7", code=2).err
+        assert said == "stc: --batch-id 'unlearnt: 7': an id cannot start with 'unlearnt: '\n"
+    assert Path("zoo.stc.parquet").read_bytes() == before
+
+
 def test_a_model_that_knows_no_target(run):
     SparseTensorClassifier().fit(items(), ZOO["class_type"]).save("m.stc.parquet")
     ZOO.write_csv("zoo.csv")

@@ -123,7 +123,13 @@ def test_a_set_never_learnt_is_told(policy: Any, named: str) -> None:
     known = [["a", "b"], ["a"], []]
     model = build(dimensions="each", policy=known).fit(TABLE_RECORDS, TABLE_Y)
     before = snapshot(model, ASKED_RECORDS)
-    asks = (model.predict, model.predict_proba, model.policy_used, model.coverage, model.explain)
+    asks = (
+        model.predict,
+        model.predict_proba,
+        model.policy_used,
+        model.coverage,
+        model.explain_local,
+    )
     for ask in asks:
         with pytest.raises(ValueError, match=rf"(?s){named}.*learn|learn.*{named}"):
             model.set_params(policy=policy) and ask(ASKED_RECORDS)

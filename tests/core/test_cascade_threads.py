@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from stc._core import cascade as module
-from stc._core.cascade import Cascade, Hyper
+from stc._core.cascade import Cascade
+from stc._core.formulas import Hyper
 from stc._core.model import Model
 from stc._core.observations import Column, Observations
 from stc._core.tensor import Dimensions

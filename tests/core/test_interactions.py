@@ -69,7 +69,7 @@ def test_conjunctions_by_hand() -> None:
         (["milk"], ["0"], "bird", third, 1),
         (["milk"], ["1"], "mammal", third, 1),
     ]
-    assert "legs=4 and milk=1" in model.explain([X[0]]).sentences()[0]
+    assert "legs=4 and milk=1" in model.explain_local([X[0]]).sentences()[0]
     # A part is missing: no conjunction. A part is unseen: one that was never seen.
     assert model.coverage([{"legs": 4}, {"legs": 4, "milk": 7}]).tolist() == [1, third]
 
@@ -262,7 +262,7 @@ def test_where_conjunctions_make_no_sense(
 
 def test_what_is_unknown_is_said_in_words() -> None:
     model = SparseTensorClassifier(interactions=2).fit(PAIRS, PAIRED)
-    explanation = model.explain([{"a": "new"}, {"a": "u"}])
+    explanation = model.explain_local([{"a": "new"}, {"a": "u"}])
     assert "seen before; the class frequencies decide" in explanation.sentences()[0]
     assert explanation.table["item"].unique().to_list() == [1]
     for absent in MISSING:

@@ -44,7 +44,7 @@ def test_small_blocks_give_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> 
         methods = (model.predict_proba, model.predict_log_proba, model.coverage)
         with np.errstate(divide="ignore"):
             numbers = [method(X) for method in methods]
-        return [*numbers, model.predict_proba(X, theta), model.explain(X).table]
+        return [*numbers, model.predict_proba(X, theta), model.explain_local(X).table]
 
     for model in (whole, chosen):
         before = answers(model)
@@ -123,7 +123,7 @@ def test_later_calls_are_refused_as_the_first() -> None:
     for method in (model.partial_fit, model.unlearn, model.learn_phases):
         with pytest.raises(ValueError, match=r"79 entries for 1 items, more than max_tuples=20"):
             method(crowd, ["p"])
-    for method in (model.predict, model.predict_proba, model.coverage, model.explain):
+    for method in (model.predict, model.predict_proba, model.coverage, model.explain_local):
         with pytest.raises(DataError, match=r"\b79\b.* max_tuples=20") as caught:
             method([*PAIRS[:1], *crowd])
         assert caught.value.item == 1

@@ -117,7 +117,7 @@ def test_a_token_of_two_words_is_not_the_pair() -> None:
     assert model.corpus_["value"].to_list().count(["new york"]) == 1
     assert model.corpus_["value"].to_list().count(["new", "york"]) == 1
     assert model.predict_proba(X).tolist() == [[1, 0], [0, 1]]
-    explained = model.explain(X).table.filter(pl.col("feature") == "new york")
+    explained = model.explain_local(X).table.filter(pl.col("feature") == "new york")
     assert explained["value"].to_list() == [["new york"], ["new", "york"]]
 
 

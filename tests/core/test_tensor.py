@@ -245,7 +245,7 @@ def test_many_tuples_of_many_items_are_scored_in_parts() -> None:
 def test_contributions_rebuild_the_probabilities(case: Case) -> None:
     model, truth = case.fitted(), case.truth
     records = [*case.data.records, *case.asked]
-    explanation, proba = model.explain(records), model.predict_proba(records)
+    explanation, proba = model.explain_local(records), model.predict_proba(records)
     tolerance = truth.tolerance(case.chain, case.hyper)
     np.testing.assert_allclose(explanation.probabilities, proba.max(axis=1), rtol=0, atol=1e-12)
     for n, item in enumerate(case.items(records)):
@@ -279,7 +279,7 @@ def test_shares_of_an_explanation_sum_to_one_and_sentences_join_values() -> None
     model = build(dimensions="each", policy=[["legs", "hair"], ["hair"]])
     model.fit(X, ["cat", "frog", "ape"])
     asked = [{"legs": 4, "hair": [1, 0]}, {"legs": 3, "hair": 0}, {"legs": 3}]
-    explanation = model.explain(asked)
+    explanation = model.explain_local(asked)
     cat, frog, nothing = explanation.sentences()
     assert "legs=4 & hair=1 (100 %)" in cat or "legs=4 & hair=0 (100 %)" in cat
     assert frog == "frog, 1.00: because hair=0 (100 %)"

@@ -241,7 +241,7 @@ def test_named_targets_are_taken_out_of_the_data(form: Any) -> None:
     assert_predicts(model, form(asked), asked, case)
     assert_predicts(model, form(PETS), asked, case)
     assert model.predict(form(PETS)).dtype == object
-    assert model.explain(form(PETS)).table.equals(model.explain(form(asked)).table)
+    assert model.explain_local(form(PETS)).table.equals(model.explain_local(form(asked)).table)
     assert model.joint_classes_.tolist() == [["cat", 2], ["cat", 3], ["dog", 3]]
 
 

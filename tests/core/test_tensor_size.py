@@ -68,7 +68,7 @@ def test_in_prediction_the_limit_is_of_one_item() -> None:
     expected = model.predict_proba(SMALL).tolist()
     assert model.set_params(max_tuples=6).predict_proba(SMALL).tolist() == expected
     model.set_params(max_tuples=5)
-    for ask in (model.predict, model.predict_proba, model.policy_used, model.explain):
+    for ask in (model.predict, model.predict_proba, model.policy_used, model.explain_local):
         with pytest.raises(DataError, match=r"6 tuples .* more than max_tuples=5$") as caught:
             ask(SMALL)
         assert caught.value.item == 0
@@ -82,7 +82,7 @@ def test_a_set_that_an_item_does_not_come_to_needs_no_tuples() -> None:
     assert model.predict_proba(SMALL).shape == (3, 2)
     assert model.coverage(SMALL).tolist() == [1, 1, 1]
     asked = [SMALL[0], {"d1": "v0"}, {**SMALL[0], "d0": ["no", "never"]}]
-    for ask in (model.predict, model.explain, model.coverage):
+    for ask in (model.predict, model.explain_local, model.coverage):
         with pytest.raises(DataError, match=r"^item 2: 6 tuples") as caught:
             ask(asked)
         assert caught.value.item == 2

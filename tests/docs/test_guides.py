@@ -10,6 +10,9 @@ ROOT = Path(__file__).parents[2]
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
 SOURCE = ROOT / "src" / "stc"
 GUIDES = [*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *(ROOT / "docs").glob("*.md")]
+SCRIPTS = [
+    file for name in ("examples", "paper", "benchmarks") for file in (ROOT / name).glob("*.py")
+]
 
 
 def layers() -> list[set[str]]:
@@ -78,6 +81,21 @@ def test_links_lead_somewhere(guide: Path) -> None:
         assert target.exists(), link
         if anchor:
             assert anchor in heading_anchors(target.read_text(encoding="utf-8")), link
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*(guide for guide in GUIDES if guide.stem != "CHANGELOG"), *SCRIPTS],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_only_names_of_the_present_interface_are_used(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert re.findall(r"\bstore=|\.explain\(|\bprogress=|SelectedSource", text) == []
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda e: e.stem)
+def test_each_example_is_named_in_a_guide(example: Path) -> None:
+    assert [guide for guide in GUIDES if example.name in guide.read_text(encoding="utf-8")]
 
 
 def test_commands_that_are_named_exist() -> None:

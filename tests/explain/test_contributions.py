@@ -26,7 +26,7 @@ def test_contributions_are_the_oracles(data: st.DataObject, items: list, hyper: 
     y = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(items), max_size=len(items)))
     model = SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy).fit(items, y)
     truth = learn([dict.fromkeys(item.items(), 1) for item in items], [{c: 1} for c in y], None)
-    explanation = model.explain(items)
+    explanation = model.explain_local(items)
     for number, item in enumerate(items):
         label = explanation.labels[number]
         expected = truth.contributions(dict.fromkeys(item.items(), 1), hyper)
@@ -41,7 +41,7 @@ def test_contributions_are_the_oracles(data: st.DataObject, items: list, hyper: 
 def test_contributions_rebuild_the_probability() -> None:
     X, y = load_zoo()
     model = SparseTensorClassifier().fit(X, y)
-    explanation = model.explain(X)
+    explanation = model.explain_local(X)
     scores = explanation.table.group_by("item", maintain_order=True).agg(
         pl.col("contribution").sum(), pl.col("share").sum()
     )
@@ -63,18 +63,18 @@ def test_contributions_rebuild_the_probability() -> None:
 def test_sentences_name_the_strongest_first() -> None:
     X, y, names = load_zoo(names=True)
     model = SparseTensorClassifier().fit(X, y)
-    hen = model.explain(X.filter(names == "chicken"))
+    hen = model.explain_local(X.filter(names == "chicken"))
     assert isinstance(hen, LocalExplanation)
     assert str(hen).startswith("Bird, 0.")
     assert ": because feathers=1 (" in str(hen)
     assert len(hen.sentences(reasons=2)[0].split("because ")[1].split(", ")) == 2
-    assert str(hen) == str(model.explain(X.filter(names == "chicken")))
+    assert str(hen) == str(model.explain_local(X.filter(names == "chicken")))
 
 
 def test_what_no_value_decides_is_said() -> None:
     model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
-    assert "nothing in it was seen before" in str(model.explain([["new", "new"]]))
-    alike = str(model.explain([["a", "new"]]))
+    assert "nothing in it was seen before" in str(model.explain_local([["new", "new"]]))
+    alike = str(model.explain_local([["a", "new"]]))
     assert "what is known of it says nothing" in alike
     assert model.coverage([["a", "new"]]).tolist() == [0.5]
 
@@ -82,5 +82,5 @@ def test_what_no_value_decides_is_said() -> None:
 def test_shares_that_round_to_nothing_are_no_reasons() -> None:
     X = [{"w": {"strong": 1e6, "weak": 1}}, {"w": {"other": 1}}]
     model = SparseTensorClassifier(power=1.0).fit(X, ["x", "y"])
-    assert model.explain(X).sentences()[0] == "x, 1.00: because w=strong (100 %)"
-    assert math.isclose(model.explain(X).to_polars()["share"].sum(), 2.0)
+    assert model.explain_local(X).sentences()[0] == "x, 1.00: because w=strong (100 %)"
+    assert math.isclose(model.explain_local(X).to_polars()["share"].sum(), 2.0)

@@ -46,7 +46,7 @@ def assert_counterfactual(
 ) -> Counterfactual:
     """It does what it says, and nothing smaller does, tried up to `most` values."""
     row = frame.row(item, named=True)
-    explanation = model.explain(frame)
+    explanation = model.explain_local(frame)
     label = explanation.labels[item]
     found = explanation.counterfactual(item, wanted)
     values = {name: frame[name].drop_nulls().unique().to_list() for name in frame.columns}
@@ -93,7 +93,7 @@ def test_counterfactuals_are_the_smallest(data: st.DataObject, rows: list, hyper
     if wanted == label:
         refused = r"^item \d+: label='[xyz]' is the predicted class already; ask for another class$"
         with pytest.raises(ParameterError, match=refused) as caught:
-            model.explain(frame).counterfactual(item, wanted)
+            model.explain_local(frame).counterfactual(item, wanted)
         assert caught.value.item == item
         return
     assert_counterfactual(model, frame, item, wanted, most=4)
@@ -118,7 +118,7 @@ def test_counterfactuals_of_words() -> None:
     for ngrams in (1, 2):
         model = SparseTensorClassifier(ngrams=ngrams).fit(DOCUMENTS, TOPICS)
         for item, text in enumerate(DOCUMENTS):
-            found = model.explain(DOCUMENTS).counterfactual(item)
+            found = model.explain_local(DOCUMENTS).counterfactual(item)
             assert found.replacement is None
             if found.removal is None:
                 continue
@@ -132,7 +132,7 @@ def test_numbers_and_orders_are_replaced_by_others_of_their_scale() -> None:
     model, X = MODELS["numbers"]()
     frame = X
     for item in range(frame.height):
-        found = model.explain(frame).counterfactual(item)
+        found = model.explain_local(frame).counterfactual(item)
         assert found.replacement is not None
         for change in (found.removal, found.replacement):
             if change is None:
@@ -146,7 +146,7 @@ def test_numbers_and_orders_are_replaced_by_others_of_their_scale() -> None:
 
 def test_what_cannot_change_is_said() -> None:
     model = SparseTensorClassifier().fit([["a"], ["a"], ["b"]], ["x", "x", "x"])
-    found = model.explain([["a"]]).counterfactual(0)
+    found = model.explain_local([["a"]]).counterfactual(0)
     assert found.removal is None
     assert found.replacement is None
     assert "nothing that could be away or replaced would change that" in str(found)

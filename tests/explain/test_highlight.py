@@ -50,7 +50,7 @@ def fitted(**parameters) -> SparseTensorClassifier:
 
 
 def test_shares_are_those_of_the_explanation():
-    explanation = fitted().explain(["A good, GOOD\n\tfilm"])
+    explanation = fitted().explain_local(["A good, GOOD\n\tfilm"])
     found = highlight(explanation, 0)
     table = explanation.why(0).table
     shares = dict(zip(table["value"], table["share"], strict=True))
@@ -64,14 +64,14 @@ def test_shares_are_those_of_the_explanation():
 
 @given(st.text(alphabet="good bad,.!<&>\"'\n\t\u0301éकि–", max_size=40))
 def test_text_is_kept_exactly(text: str):
-    found = highlight(fitted().explain([text]), 0)
+    found = highlight(fitted().explain_local([text]), 0)
     assert "".join(part.text for part in found.parts) == text
     # An HTML parser reads a carriage return as a newline; there is none here.
     assert read(found).text == text
 
 
 def test_text_marks_are_readable_without_colour():
-    found = highlight(fitted().explain(["good   fun\nquel film"]), 0, "+")
+    found = highlight(fitted().explain_local(["good   fun\nquel film"]), 0, "+")
     assert found.text.endswith(": good   [+fun+]\n[?quel?] [+film+]")
     assert str(found) == found.text
     words = read(found)
@@ -82,7 +82,7 @@ def test_text_marks_are_readable_without_colour():
 
 def test_words_of_a_row_share_its_contribution():
     model = fitted(ngrams=2)
-    explanation = model.explain(["not good fun"])
+    explanation = model.explain_local(["not good fun"])
     found = highlight(explanation, 0, "-")
     table = explanation.why(0, "-").table
     expected: dict[str, float] = {}
@@ -97,7 +97,7 @@ def test_words_of_a_row_share_its_contribution():
 def test_words_against_a_class_look_otherwise():
     phases = {"-": {"good": np.pi}, "+": {"fun": 0.0}}
     model = SparseTensorClassifier(phases=phases, entropy=0).fit(DOCUMENTS, CLASSES)
-    found = highlight(model.explain(["Bad bore, good"]), 0, "-")
+    found = highlight(model.explain_local(["Bad bore, good"]), 0, "-")
     effects = {part.text: part.effect for part in found.parts}
     assert effects["good"] == "against"
     assert effects["bore"] == "for"
@@ -107,14 +107,14 @@ def test_words_against_a_class_look_otherwise():
 
 def test_own_tokenizer_in_lower_case():
     model = fitted(tokenizer=lambda text: re.findall(r"[a-z]+", text.lower()))
-    found = highlight(model.explain(["GOOD-ness, Fun"]), 0, "+")
+    found = highlight(model.explain_local(["GOOD-ness, Fun"]), 0, "+")
     assert [part.text for part in found.parts if part.effect] == ["ness", "Fun"]
     assert "".join(part.text for part in found.parts) == "GOOD-ness, Fun"
 
 
 def test_tokens_that_do_not_stand_in_the_text_are_listed_under_it():
     model = fitted(tokenizer=lambda text: [word[:3].upper() for word in text.split()])
-    found = highlight(model.explain(["fun film"]), 0, "+")
+    found = highlight(model.explain_local(["fun film"]), 0, "+")
     assert [part.text for part in found.parts] == ["fun film"]
     assert {part.text for part in found.left_out} == {"FUN", "FIL"}
     assert "not in the text as they stand: " in found.text
@@ -141,13 +141,13 @@ def test_default_tokens_are_where_the_model_found_them():
 
 def test_bags_of_words_and_empty_documents():
     model = SparseTensorClassifier().fit(pl.Series([["a", "b"], ["c"]]), ["x", "y"])
-    assert highlight(model.explain(pl.Series([["a", "b"]])), 0).text == "x, 1.00: [+a+] [+b+]"
-    assert highlight(fitted().explain(["", "good"]), 0).parts == ()
+    assert highlight(model.explain_local(pl.Series([["a", "b"]])), 0).text == "x, 1.00: [+a+] [+b+]"
+    assert highlight(fitted().explain_local(["", "good"]), 0).parts == ()
 
 
 def test_hostile_text_is_escaped():
     text = "<script>alert(1)</script> \"good\" 'fun' &amp; <img onerror=x>"
-    found = highlight(fitted().explain([text]), 0)
+    found = highlight(fitted().explain_local([text]), 0)
     assert read(found).text == text
     assert "<script" not in found.html
     assert "<img" not in found.html
@@ -157,7 +157,7 @@ def test_hostile_text_is_escaped():
 
 
 def test_tables_have_no_text():
-    explanation = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).explain([["a"]])
+    explanation = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).explain_local([["a"]])
     with pytest.raises(ParameterError, match="item 0: not a document, so there is no") as caught:
         highlight(explanation, 0)
     assert caught.value.item == 0
@@ -165,6 +165,6 @@ def test_tables_have_no_text():
 
 
 def test_numbers_of_a_part_of_the_batch():
-    explanation = fitted().explain(["fun", "bad"])
+    explanation = fitted().explain_local(["fun", "bad"])
     only = explanation.why(1)
     assert "".join(part.text for part in highlight(only, 1).parts) == "bad"

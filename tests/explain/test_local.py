@@ -22,7 +22,7 @@ from support.strategies import hypers
 @pytest.fixture(scope="module", params=MODELS)
 def explained(request: pytest.FixtureRequest) -> tuple[Any, Any, LocalExplanation]:
     model, X = MODELS[request.param]()
-    return model, X, model.explain(X)
+    return model, X, model.explain_local(X)
 
 
 # ---------------------------------------------------------------- contributions are the prediction
@@ -113,7 +113,7 @@ def test_contrasts_are_differences_of_contributions(explained: Any) -> None:
 
 
 def test_why_not_is_about_the_runner_up() -> None:
-    explanation = zoo().explain(ZOO)
+    explanation = zoo().explain_local(ZOO)
     for item in range(0, 101, 10):
         second = np.argsort(-explanation.proba[item], kind="stable")[1]
         assert explanation.why_not(item).other == explanation.classes[second]
@@ -152,7 +152,7 @@ def test_nothing_is_computed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPa
         return contributions(self, classes)
 
     monkeypatch.setattr(Answers, "contributions", counted)
-    explanation = zoo().explain(ZOO)
+    explanation = zoo().explain_local(ZOO)
     assert explanation.labels.tolist() == zoo().predict(ZOO).tolist()
     assert explanation.coverage.min() == 1
     assert asked == []
@@ -173,7 +173,7 @@ def test_impact_is_what_predicting_again_says(data: Any, rows: list, hyper: Hype
     frame = pl.DataFrame(rows, schema=dict.fromkeys("abcd", pl.String))
     model = SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy).fit(frame, y)
     label = data.draw(st.sampled_from(sorted(set(y))))
-    found = model.explain(frame).impact(0, label)
+    found = model.explain_local(frame).impact(0, label)
     row = frame.row(0, named=True)
     assert set(found["attribute"]) == {name for name, value in row.items() if value is not None}
     before = model.predict_proba(frame)[0, model.classes_.tolist().index(label)]
@@ -188,13 +188,13 @@ def test_impact_is_what_predicting_again_says(data: Any, rows: list, hyper: Hype
 def test_impact_of_words() -> None:
     model = SparseTensorClassifier().fit(DOCUMENTS, TOPICS)
     for item, text in enumerate(DOCUMENTS):
-        found = model.explain(DOCUMENTS).impact(item)
+        found = model.explain_local(DOCUMENTS).impact(item)
         assert set(found["value"]) == set(text.split())
         for word, probability in found.select("value", "probability").rows():
             left = " ".join(own for own in text.split() if own != word)
             column = model.classes_.tolist().index(TOPICS[item])
             assert probability == pytest.approx(model.predict_proba([left])[0, column], abs=1e-12)
-    assert model.explain([""]).impact(0).height == 0
+    assert model.explain_local([""]).impact(0).height == 0
 
 
 # ---------------------------------------------------------------- what was not seen, who answered
@@ -204,20 +204,24 @@ def test_what_was_never_seen_is_named() -> None:
     X = [{"a": "u", "b": "v"}, {"a": "w", "b": "v"}]
     model = SparseTensorClassifier().fit(X, ["x", "y"])
     asked = [{"a": "new", "b": "v"}, {"a": "u", "b": None}, {"a": "old", "c": "far"}]
-    explanation = model.explain(asked)
+    explanation = model.explain_local(asked)
     assert explanation.unseen.select("item", "feature").rows() == [
         (0, "a=new"),
         (2, "a=old"),
         (2, "c=far"),
     ]
     assert explanation.why(2).unseen["item"].to_list() == [2, 2]
-    texts = SparseTensorClassifier(ngrams=2).fit(["a b", "c d"], ["x", "y"]).explain(["a q", "b a"])
+    texts = (
+        SparseTensorClassifier(ngrams=2)
+        .fit(["a b", "c d"], ["x", "y"])
+        .explain_local(["a q", "b a"])
+    )
     assert texts.unseen.select("item", "value").rows() == [(0, "q")]
 
 
 def test_the_set_that_answered_is_named() -> None:
     model, X = MODELS["dimensions"]()
     asked = X[:3].with_columns(hair=pl.Series(["1", "never", None]).cast(pl.String))
-    explanation = model.explain(asked)
+    explanation = model.explain_local(asked)
     assert [tuple(own) for own in explanation.sets] == model.policy_used(asked).tolist()
     assert explanation.sets[1] == ["life"] or explanation.sets[1] == ["body", "life"]

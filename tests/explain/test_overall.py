@@ -23,7 +23,7 @@ def test_weights_are_the_oracles(data: st.DataObject, rows: list, hyper: Hyper) 
     truth = learn(bags, [{c: 1} for c in y], None)
     weights = truth.weights(hyper)
     columns = "class", "attribute", "value", "weight", "support"
-    found = model.explain().table.select(columns).rows()
+    found = model.explain_global().table.select(columns).rows()
     assert len(found) == model.corpus_.height
     for label, attribute, value, weight, support in found:
         expected = float(weights.get(((attribute, value), label), 0))
@@ -33,7 +33,7 @@ def test_weights_are_the_oracles(data: st.DataObject, rows: list, hyper: Hyper) 
 
 
 def test_the_whole_model_in_a_table() -> None:
-    explanation = zoo().explain()
+    explanation = zoo().explain_global()
     assert isinstance(explanation, GlobalExplanation)
     assert explanation.classes == sorted(set(KINDS))
     shares = explanation.table.group_by("class").agg(pl.col("share").sum())["share"]
@@ -59,22 +59,22 @@ def test_the_whole_model_in_a_table() -> None:
 
 def test_phases_are_in_the_whole_model() -> None:
     model = zoo().set_params(phases={"Bird": {"feathers": {"1": 0.5}}})
-    turned = model.explain().table.filter(pl.col("phase") != 0)
+    turned = model.explain_global().table.filter(pl.col("phase") != 0)
     assert turned.select("class", "feature", "phase").rows() == [("Bird", "feathers=1", 0.5)]
 
 
 def test_several_dimensions_and_targets_in_the_whole_model() -> None:
-    table = MODELS["dimensions"]()[0].explain().table
+    table = MODELS["dimensions"]()[0].explain_global().table
     assert sorted(map(tuple, table["dimensions"].unique().to_list())) == [
         ("body", "life"),
         ("life",),
     ]
     y = pl.DataFrame({"kind": KINDS, "milk": ZOO["milk"].cast(pl.String)})
     joint = SparseTensorClassifier().fit(ZOO.drop("milk"), y)
-    explanation = joint.explain()
+    explanation = joint.explain_global()
     assert explanation.classes[0] == ("Amphibian", "0")
     assert explanation.for_class(("Bird", "0")).table["class"].unique().to_list() == ["Bird, 0"]
-    local = joint.explain(ZOO.drop("milk"))
+    local = joint.explain_local(ZOO.drop("milk"))
     assert local.why(0, ("Fish", "0")).probabilities[0] < local.probabilities[0]
     assert "it would be" in str(local.counterfactual(0))
     with pytest.raises(ValueError, match=r"no class \('Fish', '7'\); the classes are \('Amphi"):

@@ -35,7 +35,7 @@ def test_contributions_rebuild_score_and_probability(
     fitted = model(hyper, phases=as_mapping(phi), interactions=order)
     fitted.fit(data.records, data.y, sample_weight=data.weights)
     theta = some_cells(draws.draw, data.records, list(data.kinds))
-    explained = fitted.explain(data.records, theta=theta)
+    explained = fitted.explain_local(data.records, theta=theta)
     np.testing.assert_array_equal(explained.labels, fitted.predict(data.records, theta=theta))
     proba = fitted.predict_proba(data.records, theta=theta)
     np.testing.assert_array_equal(explained.probabilities, proba.max(axis=1))
@@ -76,7 +76,7 @@ def test_a_probability_is_rebuilt_from_the_contributions() -> None:
     X = [["u", "v", "w"], ["u", "v", "z"], ["t", "v", "w"]]
     fitted = model(Hyper(0.5, 1, 0), phases=phases).fit(X, ["A", "B", "B"])
     theta = [[0.3, -1.0, 2.0], [0.0, 0.0, 0.0], [1.0, 2.0, 3.0]]
-    explained = fitted.explain(X, theta=theta)
+    explained = fitted.explain_local(X, theta=theta)
     logs = fitted.predict_log_proba(X, theta=theta)
     for n in range(3):
         rows = explained.table.filter(pl.col("item") == n)
@@ -94,7 +94,7 @@ def test_what_works_against_the_class_is_named_and_below_zero() -> None:
     X = [dict.fromkeys("abcdef", 1)]
     phases = {"x": {"a": {"1": math.pi}, "d": {"1": 2.5}}}
     fitted = model(Hyper(0.5, 1, 0), phases=phases).fit(X, ["x"])
-    explained = fitted.explain(X)
+    explained = fitted.explain_local(X)
     by_name = dict(explained.table.select("feature", "share").iter_rows())
     assert by_name["a=1"] < by_name["d=1"] < 0
     assert sum(by_name.values()) == pytest.approx(1, abs=1e-12)
@@ -103,11 +103,11 @@ def test_what_works_against_the_class_is_named_and_below_zero() -> None:
     assert "a=1" not in because
     assert "d=1" not in because
     assert despite.startswith("a=1 (-")
-    assert "despite" not in str(fitted.set_params(phases={}).explain(X))
+    assert "despite" not in str(fitted.set_params(phases={}).explain_local(X))
 
 
 def test_opposite_is_pi_and_not_minus_pi() -> None:
     X = [{"a": 1, "b": 1, "c": 1}]
     fitted = model(Hyper(0.5, 1, 0), phases={"x": {"a": {"1": math.pi}}}).fit(X, ["x"])
-    phase = dict(fitted.explain(X).table.select("feature", "phase").iter_rows())
+    phase = dict(fitted.explain_local(X).table.select("feature", "phase").iter_rows())
     assert phase == pytest.approx({"a=1": math.pi, "b=1": 0.0, "c=1": 0.0}, abs=1e-12)

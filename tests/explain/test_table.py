@@ -15,8 +15,8 @@ from support.explanation_cases import KINDS, ZOO, zoo
 
 
 def everything(model: Any) -> list[Any]:
-    local = model.explain(ZOO)
-    return [local, local.why_not(0), local.counterfactual(0), model.explain()]
+    local = model.explain_local(ZOO)
+    return [local, local.why_not(0), local.counterfactual(0), model.explain_global()]
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -42,25 +42,25 @@ def test_tables_in_every_form(place: int) -> None:
 def test_notebooks_get_no_code_from_values() -> None:
     evil = "<script>alert(1)</script>"
     model = SparseTensorClassifier().fit([{evil: evil}, {evil: "b"}], [evil, "y"])
-    for found in (model.explain([{evil: evil}]), model.explain()):
+    for found in (model.explain_local([{evil: evil}]), model.explain_global()):
         assert "<script" not in found._repr_html_()
         assert "&lt;script&gt;" in found._repr_html_()
 
 
 def test_many_items_are_shown_in_short() -> None:
-    text = repr(zoo().explain(ZOO))
-    assert text.splitlines()[:10] == zoo().explain(ZOO).sentences()[:10]
+    text = repr(zoo().explain_local(ZOO))
+    assert text.splitlines()[:10] == zoo().explain_local(ZOO).sentences()[:10]
     assert text.endswith("... and 91 more items")
 
 
 def test_the_tuned_model_explains_itself() -> None:
     model = SparseTensorClassifierCV(phases=None, interactions=1, cv=3).fit(ZOO, KINDS)
-    assert model.explain().table.equals(model.best_estimator_.explain().table)
-    assert str(model.explain(ZOO[:2])) == str(model.best_estimator_.explain(ZOO[:2]))
+    assert model.explain_global().table.equals(model.best_estimator_.explain_global().table)
+    assert str(model.explain_local(ZOO[:2])) == str(model.best_estimator_.explain_local(ZOO[:2]))
 
 
 def test_what_there_is_not_is_refused() -> None:
-    explanation = zoo().explain(ZOO[:3])
+    explanation = zoo().explain_local(ZOO[:3])
     for ask in (explanation.why, explanation.why_not, explanation.counterfactual):
         with pytest.raises(IndexError, match="no item 3 in this explanation of items 0 to 2"):
             ask(3)
@@ -70,6 +70,4 @@ def test_what_there_is_not_is_refused() -> None:
     with pytest.raises(ParameterError, match="there is no class 'Cat'"):
         explanation.of_class("Cat")
     with pytest.raises(ParameterError, match="there is no class 'Cat'"):
-        zoo().explain().for_class("Cat")
-    with pytest.raises(ValueError, match="theta needs items"):
-        zoo().explain(theta=[[0.1]])
+        zoo().explain_global().for_class("Cat")

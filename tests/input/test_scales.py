@@ -365,7 +365,7 @@ def test_a_value_beyond_the_order_is_not_learnt_later(method: str) -> None:
 
 @pytest.mark.parametrize("value", ["tall", "nan", "", "2024-01-01", True])
 @pytest.mark.parametrize(
-    "method", ["partial_fit", "unlearn", "predict", "predict_proba", "explain"]
+    "method", ["partial_fit", "unlearn", "predict", "predict_proba", "explain_local"]
 )
 def test_what_is_no_number_is_refused(value: Any, method: str) -> None:
     model = SparseTensorClassifier(**KNOWN).fit(X, Y)

@@ -40,7 +40,7 @@ def test_a_loaded_model_is_the_saved_one_and_goes_on_learning(name: str, path: P
     again = load(path)
     items = setting.features(frame)
     assert_exact(model, again, items)
-    assert str(model.explain(items)) == str(again.explain(items))
+    assert str(model.explain_local(items)) == str(again.explain_local(items))
     rest = frame[frame.height // 2 :]
     for own in (model, again):
         own.partial_fit(*setting.given(rest), sample_weight=setting.weights(rest), batch_id="rest")
@@ -140,11 +140,11 @@ def test_many_entries_are_cut_into_groups(path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_model_of_a_store_is_saved_with_its_batches(path: Path, tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/models.db"
-    model = SparseTensorClassifier(power=0.3, store=store).partial_fit([["a"]], ["x"], batch_id="1")
-    model.save(path)
-    again = load(path)
-    assert again.store is None
+    with stc.open_store(f"sqlite:///{tmp_path}/models.db") as store:
+        model = store.create("zoo", SparseTensorClassifier(power=0.3))
+        model.partial_fit([["a"]], ["x"], batch_id="1").save(path)
+        again = load(path)
+        assert_exact(model.to_estimator(), again, [["a"]])
     assert again.power == 0.3
     assert again.partial_fit([["a"]], ["x"], batch_id="1").class_mass_.tolist() == [1.0]
 

@@ -10,8 +10,8 @@ import pytest
 import stc
 from stc import SparseTensorClassifier
 from stc.exceptions import ParameterTypeError
-from stc.io import header_table
-from stc.io.header import FIELDS, FORMAT, SHAPE, header_of, values_of
+from stc.io import Archive, header_table, read_archive, to_archive
+from stc.io.header import FIELDS, FORMAT, header_of, header_shape, values_of
 from support.conformance import SETTINGS
 
 FORMAT_PAGE = Path(__file__).parents[2] / "docs" / "format.md"
@@ -38,7 +38,7 @@ def test_what_is_written_is_what_is_read(name: str) -> None:
     state, parameters = model.fitted_.state, model.fitted_.parameters
     header = json.loads(json.dumps(header_of(state, parameters, file=True)))
     assert list(header) == list(FIELDS)
-    SHAPE.check(header, "header")
+    header_shape(file=True).check(header, "header")
     values = values_of(header)
     assert values["format"] == FORMAT
     for part in ("schema", "dimensions", "form", "scales", "interactions"):
@@ -51,7 +51,8 @@ def test_what_is_written_is_what_is_read(name: str) -> None:
 
 
 def test_a_header_of_a_later_format_is_not_read() -> None:
-    with pytest.raises(stc.ModelFileError, match="format 2, this version reads up to 1") as caught:
+    message = f"format {FORMAT + 1}, this version reads up to {FORMAT}"
+    with pytest.raises(stc.ModelFileError, match=message) as caught:
         values_of({"format": FORMAT + 1})
     assert caught.value.hint == "upgrade stc"
 
@@ -61,3 +62,31 @@ def test_a_parameter_that_is_not_plain_data(tmp_path: Path) -> None:
     state, parameters = model.fitted_.state, model.fitted_.parameters
     with pytest.raises(ParameterTypeError, match="power: a value of type object cannot be saved"):
         header_of(state, {**parameters, "power": object()})
+
+
+def conjunctions() -> SparseTensorClassifier:
+    X = [{"a": a, "b": b} for a in "uv" for b in "uv"] * 3
+    return SparseTensorClassifier(interactions=2, min_support=2).fit(X, ["x", "y"] * 6)
+
+
+def ngrams() -> SparseTensorClassifier:
+    X = ["one two three", "two three four"] * 3
+    return SparseTensorClassifier(ngrams=2, min_support=2).fit(X, ["x", "y"] * 3)
+
+
+@pytest.mark.parametrize("model", [conjunctions(), ngrams()], ids=["conjunctions", "n-grams"])
+@pytest.mark.parametrize("value", [None, True, 5, float("inf"), "x", ["x"], ["x", 5], [["x"], "y"]])
+def test_a_conjunction_that_no_model_has_is_refused(
+    model: SparseTensorClassifier, value: object
+) -> None:
+    """It would not be among the features, and predictions would differ without a word."""
+    header, entries = to_archive(model.fitted_.state, model.fitted_.parameters)
+    text = json.dumps(header)
+    names, values = header["interactions"]["chosen"][0]
+    places = [("names", k) for k in range(len(names))] + [("values", k) for k in range(len(values))]
+    read_archive(Archive(json.loads(text), entries))
+    for part, number in places:
+        header = json.loads(text)
+        header["interactions"]["chosen"][0][part == "values"][number] = value
+        with pytest.raises(stc.ModelFileError, match=r"header\.interactions"):
+            read_archive(Archive(header, entries))

@@ -66,7 +66,7 @@ def test_a_fit_that_fails_leaves_everything_as_it_was(
 
 def test_before_the_fit() -> None:
     model = SparseTensorClassifierCV()
-    for method in ("predict", "predict_proba", "predict_log_proba", "explain", "coverage"):
+    for method in ("predict", "predict_proba", "predict_log_proba", "explain_local", "coverage"):
         with pytest.raises(NotFittedError):
             getattr(model, method)([["a"]])
     with pytest.raises(NotFittedError):
@@ -144,14 +144,14 @@ class Terminal(StringIO):
         return True
 
 
-def fit_with_phases(progress: bool | None) -> None:
+def fit_with_phases(verbose: bool | None) -> None:
     X, y = equal(30, 0)
-    SparseTensorClassifierCV(**ONE, phases=0.25, cv=2, progress=progress).fit(X, y)
+    SparseTensorClassifierCV(**ONE, phases=0.25, cv=2, verbose=verbose).fit(X, y)
 
 
-@pytest.mark.parametrize("progress", [None, False])
-def test_nothing_is_shown_in_a_pipe(progress: bool | None, capfd: pytest.CaptureFixture) -> None:
-    fit_with_phases(progress)
+@pytest.mark.parametrize("verbose", [None, False])
+def test_nothing_is_shown_in_a_pipe(verbose: bool | None, capfd: pytest.CaptureFixture) -> None:
+    fit_with_phases(verbose)
     assert capfd.readouterr() == ("", "")
 
 
@@ -164,11 +164,11 @@ def test_a_bar_where_one_is_asked_for(capfd: pytest.CaptureFixture) -> None:
     assert shown.out == ""
 
 
-@pytest.mark.parametrize("progress", [None, False, True])
-def test_a_bar_on_a_terminal(progress: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("verbose", [None, False, True])
+def test_a_bar_on_a_terminal(verbose: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the search nor the last fit shows one where it was declined."""
     monkeypatch.setattr("stc._utils.progress._DELAY", 0.0)
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    fit_with_phases(progress)
-    assert bool(terminal.getvalue()) == (progress is not False)
+    fit_with_phases(verbose)
+    assert bool(terminal.getvalue()) == (verbose is not False)

@@ -53,12 +53,9 @@ def test_of_equals_the_first_is_the_best() -> None:
         power=[1.0, 0.5], balance=[1.0, 0.0], entropy=[2, 0], **QUICK, cv=KFold(2)
     ).fit(X, y)
     assert model.best_index_ == 0
-    assert model.best_params_ == {
-        "power": 1.0,
-        "balance": 1.0,
-        "entropy": 2,
-        "phases": None,
-        "missing": "ignore",
-        "interactions": 1,
-    }
+    expected = {"power": 1.0, "balance": 1.0, "entropy": 2, "phases": None, "interactions": 1}
+    expected |= {"prior": 0.0, "sharpness": 1.0, "floor": 0.0}
+    passed_on = {"continuous": "auto", "ordinal": None, "missing": "ignore", "tokenizer": None}
+    more = {"targets": None, "max_tuples": 10_000_000}
+    assert model.best_params_ == expected | passed_on | more
     assert model.cv_results_["rank_test_score"].tolist() == [1] * 8

@@ -157,7 +157,7 @@ BAD_GRIDS: list[tuple[str, Any]] = [
     ("scoring", 3),
     ("n_jobs", "all"),
     ("random_state", "now"),
-    ("progress", "yes"),
+    ("verbose", "yes"),
     ("continuous", "never"),
     ("ordinal", ["a"]),
     ("missing", "drop"),

@@ -15,7 +15,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from stc import SparseTensorClassifierCV, load_zoo
-from stc._training.folds import Strata, enough_splits, make_splits, read_groups
+from stc._input.groups import read_groups
+from stc._training.folds import Strata, enough_splits, make_splits
 from stc.exceptions import DataError
 from support.tuning_cases import FEW, ONE, QUICK, rng_of, scores_of, table
 

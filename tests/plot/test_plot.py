@@ -105,7 +105,7 @@ def expected(table: pl.DataFrame, n: int) -> list[tuple[str, float]]:
 
 
 def test_local_bars_are_the_shares(zoo: SparseTensorClassifier) -> None:
-    explanation = zoo.explain(load_zoo()[0])
+    explanation = zoo.explain_local(load_zoo()[0])
     display = LocalDisplay.from_explanation(explanation, 19, n_classes=4, n_features=6)
     order = np.argsort(-explanation.proba[19], kind="stable")[:4]
     assert display.labels == [explanation.classes[k] for k in order]
@@ -124,7 +124,7 @@ def test_local_bars_are_the_shares(zoo: SparseTensorClassifier) -> None:
 
 
 def test_bars_against_are_orange_and_to_the_left(waves: SparseTensorClassifier) -> None:
-    explanation = waves.explain(ROBOT)
+    explanation = waves.explain_local(ROBOT)
     display = LocalDisplay.from_explanation(explanation)
     signs = set()
     for ax, label in zip(display.axes_, display.labels, strict=True):
@@ -140,7 +140,7 @@ def test_bars_against_are_orange_and_to_the_left(waves: SparseTensorClassifier) 
 
 
 def test_contrast_bars_are_the_differences(zoo: SparseTensorClassifier) -> None:
-    explanation = zoo.explain(load_zoo()[0])
+    explanation = zoo.explain_local(load_zoo()[0])
     contrast = explanation.why_not(19, "Bird")
     display = ContrastDisplay.from_explanation(explanation, 19, label="Bird", n_features=5)
     found = bars(display.ax_)
@@ -154,7 +154,7 @@ def test_contrast_bars_are_the_differences(zoo: SparseTensorClassifier) -> None:
 
 
 def test_contrast_of_the_class_explained(zoo: SparseTensorClassifier) -> None:
-    explanation = zoo.explain(load_zoo()[0][:1]).of_class("Fish")
+    explanation = zoo.explain_local(load_zoo()[0][:1]).of_class("Fish")
     display = ContrastDisplay.from_explanation(explanation)
     assert (display.label, display.other) == ("Fish", "Mammal")
     assert LocalDisplay.from_explanation(explanation).labels[:2] == ["Fish", "Mammal"]
@@ -162,7 +162,7 @@ def test_contrast_of_the_class_explained(zoo: SparseTensorClassifier) -> None:
 
 
 def test_probability_bars_are_the_probabilities(zoo: SparseTensorClassifier) -> None:
-    explanation = zoo.explain(load_zoo()[0][:1])
+    explanation = zoo.explain_local(load_zoo()[0][:1])
     display = ProbabilityDisplay.from_explanation(explanation, n_classes=3)
     pairs = sorted(zip(explanation.proba[0], explanation.classes, strict=True), reverse=True)[:3]
     found = bars(display.ax_)
@@ -173,7 +173,7 @@ def test_probability_bars_are_the_probabilities(zoo: SparseTensorClassifier) -> 
 
 
 def test_global_bars_are_the_shares_of_the_weights(zoo: SparseTensorClassifier) -> None:
-    explanation = zoo.explain()
+    explanation = zoo.explain_global()
     display = GlobalDisplay.from_explanation(explanation, n_features=4)
     assert display.labels == explanation.classes
     for ax, label in zip(display.axes_, display.labels, strict=True):
@@ -186,7 +186,7 @@ def test_global_bars_are_the_shares_of_the_weights(zoo: SparseTensorClassifier) 
 
 
 def test_heatmap_cells_are_the_shares_of_the_weights(zoo: SparseTensorClassifier) -> None:
-    explanation = zoo.explain()
+    explanation = zoo.explain_global()
     display = HeatmapDisplay.from_explanation(explanation, n_features=9)
     assert display.features == explanation.discriminating(9)["feature"].to_list()
     cells = display.ax_.collections[0].get_array()
@@ -203,7 +203,7 @@ def test_heatmap_cells_are_the_shares_of_the_weights(zoo: SparseTensorClassifier
 
 
 def test_arrows_are_the_waves(waves: SparseTensorClassifier) -> None:
-    explanation = waves.explain(ROBOT)
+    explanation = waves.explain_local(ROBOT)
     for label in explanation.classes:
         display = PhaseDisplay.from_explanation(explanation, label=label)
         table = explanation.of_class(label).table
@@ -221,7 +221,7 @@ def test_arrows_are_the_waves(waves: SparseTensorClassifier) -> None:
 
 
 def test_names_of_waves_are_apart_and_near(zoo: SparseTensorClassifier) -> None:
-    display = PhaseDisplay.from_explanation(zoo.explain(load_zoo()[0][:1]), n_names=8)
+    display = PhaseDisplay.from_explanation(zoo.explain_local(load_zoo()[0][:1]), n_names=8)
     assert display.ax_.get_xlabel() == "all phases are 0: no interference"
     heights = sorted(text.get_position()[1] for text in display.ax_.texts[2:])
     assert len(heights) == 8
@@ -280,7 +280,7 @@ def test_every_kind_of_model_can_be_drawn(kind: str) -> None:
         png(display.from_estimator(model, X))
     for display in OF_MODEL:
         png(display.from_estimator(model))
-    explanation, local = model.explain(), model.explain(X)
+    explanation, local = model.explain_global(), model.explain_local(X)
     titles = [ax.get_title("left") for ax in GlobalDisplay.from_explanation(explanation).axes_]
     assert titles == [label_text(label) for label in explanation.classes]
     drawn = [row[:2] for row in bars(LocalDisplay.from_explanation(local).ax_)]
@@ -352,12 +352,12 @@ def test_a_hundred_classes_are_not_all_drawn() -> None:
 def test_hostile_names_are_drawn(name: str) -> None:
     X = [{name or "empty": name, "b": "1"}, {name or "empty": "no", "b": "2"}]
     model = SparseTensorClassifier().fit(X, [f"{name}!", "other"])
-    explanation = model.explain([{**X[0], "b": f"new {name}"}])
+    explanation = model.explain_local([{**X[0], "b": f"new {name}"}])
     for item in OF_ITEM:
         display = item.from_explanation(explanation)
         png(display)
     for whole in OF_MODEL:
-        png(whole.from_explanation(model.explain()))
+        png(whole.from_explanation(model.explain_global()))
     table = LocalDisplay.from_explanation(explanation).tables[0]
     assert table["feature"].to_list() == explanation.table["feature"].to_list()
 
@@ -492,7 +492,9 @@ def test_errors_say_the_way_out(zoo: SparseTensorClassifier) -> None:
         GlobalDisplay.from_estimator(zoo, n_features=0)
     with pytest.raises(ParameterError, match="n_classes: at least 1 expected, got -1"):
         LocalDisplay.from_estimator(zoo, X, 0, n_classes=-1)
-    with pytest.raises(ParameterTypeError, match=r"^Pipeline has no method explain; ") as caught:
+    with pytest.raises(
+        ParameterTypeError, match=r"^Pipeline has no method explain_local; "
+    ) as caught:
         ProbabilityDisplay.from_estimator(make_pipeline(zoo), X, 0)
     assert str(caught.value.hint).startswith("of a pipeline, give the last step")
     assert plt.get_fignums() == []

@@ -48,7 +48,7 @@ def test_calibration_is_scikit_learns(zoo, zoo_page):
 
 def test_items_are_those_of_the_explanation(zoo, zoo_page):
     model, X, y = zoo
-    explanation = model.explain(X)
+    explanation = model.explain_local(X)
     data = data_of(zoo_page)
     assert [item["n"] for item in data["items"]] == list(range(len(X)))
     for item in data["items"][:8]:
@@ -73,7 +73,7 @@ def test_why_not_can_be_rebuilt_from_the_page(zoo, zoo_page):
     data = data_of(zoo_page)
     item = data["items"][5]
     for slot, place in list(enumerate(item["k"]))[1:]:
-        contrast = model.explain(X).why_not(5, data["labels"][place]).table
+        contrast = model.explain_local(X).why_not(5, data["labels"][place]).table
         expected = dict(zip(contrast["feature"], contrast["share"], strict=True))
         highest = max(item["sc"][0], item["sc"][slot])
         for k, reference in enumerate(item["u"]):
@@ -86,7 +86,7 @@ def test_classes_are_those_of_the_global_explanation(zoo, zoo_page):
     model, *_ = zoo
     data = data_of(zoo_page)
     for row in data["classes"]["rows"]:
-        own = model.explain().for_class(data["classes"]["names"][row["class"]]).top(12).table
+        own = model.explain_global().for_class(data["classes"]["names"][row["class"]]).top(12).table
         assert [name_of(data, reference) for reference, _ in row["features"]] == (
             own["feature"].to_list()
         )

@@ -180,7 +180,7 @@ def test_search_filters_classes_and_features(opened, zoo_page):
 
 def test_pick_an_item_and_ask_why_not(opened, zoo, zoo_page):
     model, X, _ = zoo
-    explanation = model.explain(X)
+    explanation = model.explain_local(X)
     tab = opened(zoo_page)
     tab.click("#option-4")
     label, others = explanation.labels[4], explanation.proba[4].argsort()[::-1]

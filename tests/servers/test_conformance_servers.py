@@ -15,7 +15,6 @@ import polars as pl
 import pytest
 
 import stc
-from stc.stores import open_store
 from support.conformance import (
     Place,
     SourceBehaviour,
@@ -25,6 +24,7 @@ from support.conformance import (
     two_files,
 )
 from support.postgresql import Server
+from support.stores import close_stores
 
 # PySpark 4.3 says so whenever it finds pandas 3, whether or not it is used.
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
@@ -36,7 +36,7 @@ def url(postgresql_server: Server) -> Iterator[str]:
     """A schema of its own for each test."""
     address = postgresql_server.new_schema()
     yield address
-    open_store(address).close()
+    close_stores(address)
 
 
 class TestStores(StoreConformance):

@@ -17,10 +17,10 @@ from stc import SparseTensorClassifier
 from stc._core.model import Model
 from stc._core.tables import corpus_table
 from stc.exceptions import DataError, SourceFileError
-from stc.sources.dask import DaskFiles, DaskSource
+from stc.sources.dask import DaskBackend, DaskFiles
 from stc.sources.partitions import Partition, shared_out
 from stc.sources.protocol import BATCH_ROWS
-from stc.sources.spark import SparkFiles, SparkSource, sum_of
+from stc.sources.spark import SparkBackend, SparkFiles, sum_of
 
 pytestmark = [
     # PySpark 4.3 says so whenever it finds pandas 3, whether or not it is used.
@@ -113,12 +113,12 @@ def make(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     return partial(MAKERS[kind], server, tmp_path)
 
 
-def dask_source(client: Any, folder: Path, *frames: pl.DataFrame) -> DaskSource:
+def dask_source(client: Any, folder: Path, *frames: pl.DataFrame) -> DaskBackend:
     import dask.dataframe as dd
     from dask import delayed
 
     parts = list(map(pandas_of, frames))
-    return DaskSource(dd.from_delayed([delayed(part) for part in parts], meta=parts[0].head(0)))
+    return DaskBackend(dd.from_delayed([delayed(part) for part in parts], meta=parts[0].head(0)))
 
 
 def pandas_of(frame: pl.DataFrame) -> Any:
@@ -126,13 +126,13 @@ def pandas_of(frame: pl.DataFrame) -> Any:
     return frame.to_pandas(use_pyarrow_extension_array=True)
 
 
-def spark_source(session: Any, folder: Path, *frames: pl.DataFrame) -> SparkSource:
+def spark_source(session: Any, folder: Path, *frames: pl.DataFrame) -> SparkBackend:
     # Of several files, as several partitions: one frame would be shared out by Spark's own rules.
     paths = written(folder, *frames, name="in {}.parquet")
     whole = session.read.parquet(str(paths[0]))
     for path in paths[1:]:
         whole = whole.union(session.read.parquet(str(path)))
-    return SparkSource(whole)
+    return SparkBackend(whole)
 
 
 def written(folder: Path, *frames: pl.DataFrame, name: str = "in [{}].parquet") -> list[Path]:
@@ -240,7 +240,7 @@ def test_names_head_and_frames(make: Make, data: pl.DataFrame) -> None:
     source = make(data.clear(), *parts(data, 3))
     assert source.names == tuple(data.columns)
     head = source.head(["number", "id"], 1200)
-    ordered = not isinstance(source, SparkSource)
+    ordered = not isinstance(source, SparkBackend)
     kept = data.head(1200) if ordered else data.filter(pl.col("id").is_in(head["id"]))
     assert_frame_equal(head, kept.select("number", "id"), check_row_order=ordered)
     assert head.height == 1200
@@ -368,7 +368,7 @@ def test_dask_keeps_the_index(
     frame = pandas_of(data)
     frame.index = [f"item {number:05}" for number in frame["id"]]
     lazy = dd.from_pandas(frame, npartitions=3)
-    answers = DaskSource(lazy).predict(Answer(fitted, data.columns))
+    answers = DaskBackend(lazy).predict(Answer(fitted, data.columns))
     assert answers.known_divisions
     found = answers.compute()
     assert found.index.tolist() == frame.index.tolist()
@@ -379,7 +379,7 @@ def test_dask_without_a_cluster(data: pl.DataFrame, fitted: SparseTensorClassifi
     import dask
     import dask.dataframe as dd
 
-    source = DaskSource(dd.from_pandas(pandas_of(data), npartitions=3))
+    source = DaskBackend(dd.from_pandas(pandas_of(data), npartitions=3))
     task, answer = Learn(data.columns), Answer(fitted, data.columns)
     with dask.config.set(scheduler="threads"):
         assert_same_model(source.learn(task), task([data.select(task.columns)]))
@@ -409,7 +409,7 @@ def test_dask_cells_of_pandas(dask_client: Any) -> None:
         }
     )
     with dask.config.set({"dataframe.convert-string": False}):
-        source = DaskSource(dd.from_pandas(frame, npartitions=2))
+        source = DaskBackend(dd.from_pandas(frame, npartitions=2))
         task = Learn(frame.columns)
         model = SparseTensorClassifier().fit(frame.drop(columns="class"), frame["class"])
         assert_same_model(source.learn(task), model.fitted_.model)
@@ -431,7 +431,7 @@ def test_dask_names_of_columns(names: list[Any], error: Any, message: str) -> No
     frame = dd.from_pandas(pd.DataFrame([[1, 2], [3, 4]]), npartitions=1)
     frame.columns = names
     with pytest.raises(error, match=message):
-        DaskSource(frame)
+        DaskBackend(frame)
 
 
 # --- Spark --------------------------------------------------------------------------------------
@@ -445,7 +445,7 @@ def test_spark_types(spark: Any) -> None:
         "CAST(NULL AS STRING) AS nothing, CAST(2.50 AS DECIMAL(5, 2)) AS price"
     )
     frame = spark.sql(f"SELECT {row}, 'up' AS class")
-    source = SparkSource(frame)
+    source = SparkBackend(frame)
     types = source.head(source.names, 1).schema
     assert types["several"] == pl.List(pl.String)
     assert [types[name] for name in ("number", "flag", "day")] == [pl.Int32, pl.Boolean, pl.Date]
@@ -468,7 +468,7 @@ def test_spark_adds_up_in_levels(spark: Any) -> None:
 
 def test_spark_has_types_for_all_answers(spark: Any) -> None:
     frame = spark.createDataFrame([(1,), (2,)], "id long")
-    found = SparkSource(frame).predict(Sundry()).toArrow()
+    found = SparkBackend(frame).predict(Sundry()).toArrow()
     assert pl.DataFrame(found).sort("id").to_dicts() == [
         {**Sundry.cells, "id": number, "s": {"k": 1, "w": [0.5]}} for number in (1, 2)
     ]

@@ -162,7 +162,7 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
 def test_the_name_of_a_file_is_not_a_pattern(tmp_path: Path) -> None:
     for suffix in (".csv", ".jsonl", ".parquet", ".arrow"):
         path = plain().predict(FRAME.drop("w"), to=tmp_path / f"a[0]{suffix}")
-        assert stc.source(path).source.head(["class"], 9)["class"].to_list() == [*FRAME["class"]]
+        assert stc.source(path).backend.head(["class"], 9)["class"].to_list() == [*FRAME["class"]]
 
 
 def test_a_lazy_frame_that_cannot_be_evaluated() -> None:
@@ -196,11 +196,22 @@ def test_a_connection_can_be_used_after_an_error() -> None:
 
 def test_a_database_that_cannot_be_read(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/d.db"
+    engine = sqlalchemy.create_engine(url)
+    for given in (url, engine):
+        with pytest.raises(SourceFileError, match="there is no such file") as refused:
+            stc.source(given, "items")
+        assert refused.value.path == f"{tmp_path}/d.db"
+    assert list(tmp_path.iterdir()) == []  # SQLite would have created it
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.text("CREATE TABLE other (a)"))
     with pytest.raises(ParameterError, match="the database has no table 'items'"):
         stc.source(url, "items")
-    with pytest.raises(ParameterError, match="not a URL of SQLAlchemy"):
+    with pytest.raises(ParameterError, match=r"^this is not the URL of a database; write it as in"):
         stc.source("a password: secret", "items")
-    engine = sqlalchemy.create_engine(url)
+    with pytest.raises(ParameterError, match="'oracle9://ada@h/d' is not a URL of SQLAlchemy"):
+        stc.source("oracle9://ada:secret@h/d", "items")
+    with pytest.raises(TypeError, match=r"a table is read from an engine or a URL, got \w*Path"):
+        stc.source(tmp_path / "d.db", "items")
     FRAME.write_database("items", engine)
     data = stc.source(url, "items")
     with pytest.raises(ParameterError, match="to='items': the database already has this table"):

@@ -26,11 +26,11 @@ NESTED = pl.DataFrame({"tags": [["a"], ["b", "c"]]})
 @pytest.mark.parametrize("suffix", suffixes())
 def test_a_written_file_is_read_back(tmp_path: Path, suffix: str) -> None:
     path = write_frames(FRAME.iter_slices(2), FRAME.schema, tmp_path / f"d{suffix.upper()}")
-    found = stc.source(path).source.head(FRAME.columns, 9)
+    found = stc.source(path).backend.head(FRAME.columns, 9)
     assert found.rows() == FRAME.rows()
     with gzip.open(tmp_path / f"z{suffix}.gz", "wb") as file:
         file.write(path.read_bytes())
-    assert stc.source(file.name).source.head(FRAME.columns, 9).rows() == FRAME.rows()
+    assert stc.source(file.name).backend.head(FRAME.columns, 9).rows() == FRAME.rows()
 
 
 @pytest.mark.parametrize("file_format", FORMATS, ids=lambda known: known.name)
@@ -43,7 +43,7 @@ def test_what_the_table_says_is_so(tmp_path: Path, file_format: FileFormat) -> N
     assert (content.count(b"\n") >= FRAME.height) == file_format.lines
     if file_format.nested:
         write_frames([NESTED], NESTED.schema, path)
-        assert stc.source(path).source.head(["tags"], 2).equals(NESTED)
+        assert stc.source(path).backend.head(["tags"], 2).equals(NESTED)
         return
     with pytest.raises(ParameterError, match="cannot hold several values in a cell") as refused:
         write_frames([NESTED], NESTED.schema, path)

@@ -45,7 +45,7 @@ def test_documents_of_a_source_are_explained(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "x.parquet")
     model = SparseTensorClassifier().fit(stc.source(tmp_path / "x.parquet", text="body"), "class")
     for items in (tmp_path / "x.parquet", frame, frame.to_dicts(), frame["body"]):
-        explained = model.explain(items)
+        explained = model.explain_local(items)
         assert explained.documents == ["good fun", "bad dull"]
         assert "good" in str(explained.highlight(0))
     other = frame.rename({"body": "txt"})

@@ -2,61 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pytest
-from sklearn.base import clone
 
-from stc import SparseTensorClassifier
-from support.edge_cases import FRAME, ITEMS
-
-
-def test_a_clone_learns_in_memory(url: str) -> None:
-    model = SparseTensorClassifier(store=url, power=0.3).fit(ITEMS, FRAME["class"])
-    fitted = clone(model).fit(ITEMS[:2], FRAME["class"][:2])
-    assert fitted.store is None
-    assert fitted.power == 0.3
-    assert model.class_mass_.sum() == 4
-
-
-def test_fitting_anew_has_its_own_parameters(url: str) -> None:
-    SparseTensorClassifier(store=url, dimensions="each", power=0.3).fit(ITEMS, FRAME["class"])
-    model = SparseTensorClassifier(store=url).fit(ITEMS, FRAME["class"])
-    assert model.get_params()["dimensions"] is None
-    assert model.partial_fit(ITEMS, FRAME["class"]).power == 0.5
-    assert SparseTensorClassifier(store=url).policy_ == [["all"], []]
-
-
-def test_a_model_moves_to_a_store(url: str) -> None:
-    model = SparseTensorClassifier(power=0.3)
-    model.partial_fit(ITEMS, FRAME["class"], batch_id="1")
-    expected = model.predict_proba(ITEMS)
-    model.set_params(store=url, name="moved")
-    np.testing.assert_array_equal(model.predict_proba(ITEMS), expected)
-    opened = SparseTensorClassifier(store=url, name="moved")
-    np.testing.assert_allclose(opened.predict_proba(ITEMS), expected, atol=1e-12)
-    assert opened.partial_fit(ITEMS, FRAME["class"], batch_id="1").class_mass_.sum() == 4
-    other = SparseTensorClassifier().fit(ITEMS[:1], FRAME["class"][:1])
-    with pytest.raises(ValueError, match="already"):
-        other.set_params(store=url, name="moved").predict(ITEMS)
-    assert other.set_params(store=None).class_mass_.sum() == 1
-
-
-def test_another_name_brings_its_own_parameters(url: str) -> None:
-    SparseTensorClassifier(store=url, name="a", power=0.3).fit(ITEMS, FRAME["class"])
-    SparseTensorClassifier(store=url, name="b", balance=0.2).fit(ITEMS, FRAME["class"])
-    model = SparseTensorClassifier(store=url, name="a")
-    assert len(model.classes_) == 2
-    assert model.power == 0.3
-    model.set_params(name="b")
-    assert len(model.classes_) == 2
-    assert (model.power, model.balance) == (0.5, 0.2)
+from stc import SparseTensorClassifier, StoreError, open_store
+from support.edge_cases import FRAME, ITEMS, plain
+from support.stores import opened
 
 
 def test_unlearning_has_ids_of_its_own(url: str) -> None:
-    model = SparseTensorClassifier(store=url).fit(ITEMS, FRAME["class"])
+    model = open_store(url).create("zoo", plain())
     model.partial_fit(ITEMS, FRAME["class"], batch_id="7")
     for _ in range(2):
         model.unlearn(ITEMS, FRAME["class"], batch_id="7")
@@ -82,6 +41,23 @@ def test_tables_of_the_user_are_not_taken_for_ours(tmp_path: Path) -> None:
 
 def test_roles_named_later_are_remembered_in_a_store(url: str) -> None:
     frame = FRAME.select(*ITEMS.columns, "class")
-    model = SparseTensorClassifier(store=url).partial_fit(ITEMS, FRAME["class"])
-    model.partial_fit(frame, "class").partial_fit(frame)
-    assert model.class_mass_.sum() == 12
+    model = open_store(url).create("zoo", SparseTensorClassifier())
+    model.partial_fit(ITEMS, FRAME["class"]).partial_fit(frame, "class").partial_fit(frame)
+    assert model.class_mass_.sum() == opened(url).class_mass_.sum() == 12
+
+
+def test_assigning_a_parameter_of_a_stored_model_is_refused(url: str) -> None:
+    model = open_store(url).create("zoo", SparseTensorClassifier())
+    with pytest.raises(AttributeError, match=r"set_params\(power=\.\.\.\)"):
+        model.power = 0.3
+    assert model.get_params()["power"] == 0.5
+
+
+def test_learning_with_a_changed_header_names_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "zoo.db"
+    model = open_store(f"sqlite:///{path}").create("zoo", plain())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE stc_models SET header = '{}'")
+    with pytest.raises(StoreError, match=r"header .* was changed") as refused:
+        model.partial_fit(ITEMS, FRAME["class"])
+    assert str(refused.value).startswith(model.store.url)

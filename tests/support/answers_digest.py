@@ -40,8 +40,8 @@ def answers(model: Any, setting: Setting, frame: pl.DataFrame) -> list[Any]:
         model.predict_log_proba(X),
         model.coverage(X),
         model.score(X, y, setting.weights(frame)),
-        model.explain(X).table,
-        model.explain().table,
+        model.explain_local(X).table,
+        model.explain_global().table,
         model.corpus_,
     ]
 

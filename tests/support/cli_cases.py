@@ -1,6 +1,7 @@
 """The Zoo as a file, read and written in every format."""
 
 import io
+import subprocess
 import sys
 from pathlib import Path
 
@@ -26,3 +27,11 @@ def given(monkeypatch, data: bytes) -> None:
 def same(one: SparseTensorClassifier, other: SparseTensorClassifier) -> None:
     assert one.corpus_.equals(other.corpus_)
     assert np.array_equal(one.predict_proba(items()), other.predict_proba(items()))
+
+
+def started(*arguments: str, **options) -> subprocess.Popen:
+    """Start the command in a process of its own."""
+    code = "import sys; from stc.cli import main; sys.exit(main(sys.argv[1:]))"
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **options)

@@ -17,8 +17,18 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import stc
-from stc import NeverLearntError, PhaseLearner, SparseTensorClassifier
+from stc import (
+    NeverLearntError,
+    PhaseLearner,
+    SparseTensorClassifier,
+    StoredModel,
+    StoreError,
+    learning,
+    open_store,
+)
+from stc._core.formulas import Hyper
 from support.marking import slow_but
+from support.stores import another_store, opened
 
 EXACT = 1e-9
 
@@ -77,8 +87,11 @@ class Setting:
     weight: str | None = None
     text: str | None = None
 
-    def model(self, **more: Any) -> SparseTensorClassifier:
-        return SparseTensorClassifier(**{**self.params, **more})
+    def model(self) -> SparseTensorClassifier:
+        return SparseTensorClassifier(**self.params)
+
+    def stored(self, url: str) -> StoredModel:
+        return open_store(url).create("zoo", self.model())
 
     def features(self, frame: pl.DataFrame) -> Any:
         return frame[self.text] if self.text else frame.select(self.items)
@@ -96,6 +109,9 @@ class Setting:
 SETTINGS = {
     "plain": Setting(),
     "other parameters": Setting({"power": 0.3, "balance": 0.5, "entropy": 2.0}),
+    "prior, sharpness and floor": Setting({"prior": 0.2, "sharpness": 1.5, "floor": 0.05}),
+    "chosen settings": Setting(dict.fromkeys(Hyper._fields, "auto"), weight="weight"),
+    "chosen conjunctions": Setting({"interactions": "auto", "floor": 0.01}),
     "weights": Setting(weight="weight"),
     "missing is a category": Setting({"missing": "category"}),
     "several dimensions": Setting(
@@ -125,8 +141,8 @@ SETTINGS = {
     "learnt thresholds": Setting(data=tagged, items=("tags", "size"), target="labels"),
 }
 QUICK = (
-    "plain", "weights", "missing is a category", "several dimensions", "learnt phases",
-    "interactions", "several targets", "text", "several labels",
+    "plain", "chosen settings", "weights", "missing is a category", "several dimensions",
+    "learnt phases", "interactions", "several targets", "text", "several labels",
 )  # fmt: skip
 ANY_SETTING = slow_but(SETTINGS, QUICK)
 
@@ -146,13 +162,15 @@ def _plain(label: Any) -> Any:
     return label.tolist() if isinstance(label, (np.ndarray, np.generic)) else label
 
 
-def corpus(model: SparseTensorClassifier) -> list[tuple[Any, ...]]:
+def corpus(model: SparseTensorClassifier | StoredModel) -> list[tuple[Any, ...]]:
     """The corpus without names of columns, in an order of its own."""
     rows = [(*map(str, row[:-2]), round(row[-2], 9), row[-1]) for row in model.corpus_.rows()]
     return sorted(rows)
 
 
-def assert_same_model(one: SparseTensorClassifier, other: SparseTensorClassifier, X: Any) -> None:
+def assert_same_model(
+    one: SparseTensorClassifier | StoredModel, other: SparseTensorClassifier | StoredModel, X: Any
+) -> None:
     """Two models have learnt the same and answer the same."""
     assert corpus(one) == corpus(other)
     assert_same(one.predict_proba(X), other.predict_proba(X))
@@ -161,6 +179,8 @@ def assert_same_model(one: SparseTensorClassifier, other: SparseTensorClassifier
     assert one.policy_ == other.policy_
     if one.fitted_.model.form.multilabel:
         assert_same(one.label_threshold_, other.label_threshold_)
+    assert one.fitted_.hyper == pytest.approx(other.fitted_.hyper, abs=EXACT)
+    assert (one.fitted_.state.loo is None) == (other.fitted_.state.loo is None)
     assert one.sharpness_ == pytest.approx(other.sharpness_, abs=EXACT)
     phases = [
         [p and p.angles.sum() for p in (m.fitted_.model.phases.values())] for m in (one, other)
@@ -170,7 +190,7 @@ def assert_same_model(one: SparseTensorClassifier, other: SparseTensorClassifier
 
 @pytest.mark.parametrize("name", ANY_SETTING)
 class StoreConformance:
-    """Cases for a fixture `url`: a store that holds no model called "zoo"."""
+    """Cases for a fixture `url`: a store without models, and closed after each test."""
 
     def test_a_fitted_model_is_restored_whole(self, url: str, name: str) -> None:
         setting = SETTINGS[name]
@@ -178,20 +198,26 @@ class StoreConformance:
         X, y = setting.given(frame)
         weights = setting.weights(frame)
         memory = setting.model().fit(X, y, weights)
-        setting.model(store=url, name="zoo").fit(X, y, weights)
-        opened = SparseTensorClassifier(store=url, name="zoo")
-        assert_same_model(memory, opened, X)
-        assert_same(memory.explain(X).table["contribution"].to_numpy().round(9),
-                    opened.explain(X).table["contribution"].to_numpy().round(9))  # fmt: skip
-        for parameter, value in memory.get_params(deep=False).items():
-            if parameter not in ("store", "name", "phases"):
-                assert getattr(opened, parameter) == value
-        assert isinstance(opened.phases, type(memory.phases))
+        setting.stored(url).fit(X, y, weights)
+        open_store(url).create("copy", memory)
+        for stored in (opened(url), opened(url, "copy")):
+            assert_same_model(memory, stored, X)
+            assert_same_model(memory, stored.to_estimator(), X)
+            one, other = (
+                model.explain_local(X).table["contribution"].to_numpy().round(9)
+                for model in (memory, stored)
+            )
+            assert_same(one, other)
+            parameters = stored.get_params(deep=False)
+            for parameter, value in memory.get_params(deep=False).items():
+                if parameter != "phases":
+                    assert parameters[parameter] == value
+            assert isinstance(parameters["phases"], type(memory.phases))
 
     def test_batches_add_up(self, url: str, name: str) -> None:
         setting = SETTINGS[name]
         frame = setting.data()
-        memory, stored = setting.model(), setting.model(store=url, name="zoo")
+        memory, stored = setting.model(), setting.stored(url)
         for k, part in enumerate(_parts(frame, 3)):
             for model in (memory, stored):
                 for _ in range(2):  # a retried batch counts once
@@ -199,49 +225,80 @@ class StoreConformance:
                         *setting.given(part), sample_weight=setting.weights(part), batch_id=f"b{k}"
                     )
         assert_same_model(memory, stored, setting.features(frame))
-        opened = SparseTensorClassifier(store=url, name="zoo")
-        assert_same_model(memory, opened, setting.features(frame))
+        assert_same_model(memory, opened(url), setting.features(frame))
 
     def test_what_was_learnt_can_be_unlearnt(self, url: str, name: str) -> None:
         setting = SETTINGS[name]
         frame = setting.data()
         first, second = _parts(frame, 2)
-        memory, stored = setting.model(), setting.model(store=url, name="zoo")
+        memory, stored = setting.model(), setting.stored(url)
+        parameters = repr(stored.get_params())
         for model in (memory, stored):
-            for part in (first, second):
-                model.partial_fit(*setting.given(part), sample_weight=setting.weights(part))
+            for batch_id, part in (("1", first), ("2", second)):
+                model.partial_fit(
+                    *setting.given(part), sample_weight=setting.weights(part), batch_id=batch_id
+                )
             for _ in range(2):
                 model.unlearn(
-                    *setting.given(second), sample_weight=setting.weights(second), batch_id="u"
+                    *setting.given(second), sample_weight=setting.weights(second), batch_id="2"
                 )
         assert_same_model(memory, stored, setting.features(frame))
-        assert_same_model(
-            memory, SparseTensorClassifier(store=url, name="zoo"), setting.features(frame)
-        )
+        assert_same_model(memory, opened(url), setting.features(frame))
         for model in (memory, stored):
             model.unlearn(*setting.given(first), sample_weight=setting.weights(first))
         with pytest.raises(NotFittedError):
-            SparseTensorClassifier(store=url, name="zoo").predict(setting.features(frame))
+            opened(url).predict(setting.features(frame))
+        assert repr(opened(url).get_params()) == parameters
         stored.partial_fit(*setting.given(first), sample_weight=setting.weights(first))
         memory.partial_fit(*setting.given(first), sample_weight=setting.weights(first))
         assert_same_model(memory, stored, setting.features(frame))
+        assert_same_model(memory, opened(url), setting.features(frame))
+
+    def test_another_writer_comes_first(
+        self, url: str, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        setting = SETTINGS[name]
+        parts = _parts(setting.data(), 4)
+        memory, stored = setting.model(), setting.stored(url)
+        other, learn_more = opened(url), learning.learn_more
+
+        def learn(model: Any, part: pl.DataFrame) -> None:
+            model.partial_fit(*setting.given(part), sample_weight=setting.weights(part))
+
+        for first, second in (parts[:2], parts[2:]):  # into an empty model, and into that
+
+            def interrupted(*arguments: Any, first: pl.DataFrame = first) -> Any:
+                # The other process commits after this one has read the header of the model.
+                monkeypatch.undo()
+                learn(other, first)
+                return learn_more(*arguments)
+
+            monkeypatch.setattr(learning, "learn_more", interrupted)
+            learn(stored, second)
+            for part in (first, second):
+                learn(memory, part)
+            assert_same_model(memory, stored, setting.features(second))
+            assert_same_model(memory, other, setting.features(second))
+        assert_same_model(memory, opened(url), setting.features(setting.data()))
 
     def test_a_model_is_merged_into_it(self, url: str, name: str) -> None:
         setting = SETTINGS[name]
         first, second = _parts(setting.data(), 2)
         other = setting.model().fit(*setting.given(second), setting.weights(second))
         memory = setting.model().fit(*setting.given(first), setting.weights(first))
-        stored = setting.model(store=url, name="zoo")
-        stored.fit(*setting.given(first), setting.weights(first))
-        if name in ("a learnt policy", "interactions"):  # models apart choose other features
+        stored = setting.stored(url).fit(*setting.given(first), setting.weights(first))
+        if name in (
+            "a learnt policy",
+            "interactions",
+            "chosen conjunctions",
+        ):  # models apart choose other features
             for model in (memory, stored):
                 with pytest.raises(ValueError, match="to merge them"):
                     model.merge(other)
         else:
             stored.merge(other)
             memory.merge(other)
-        opened = SparseTensorClassifier(store=url, name="zoo")
-        assert_same_model(memory, opened, setting.features(first))
+        assert_same_model(memory, opened(url), setting.features(first))
 
 
 def _parts(frame: pl.DataFrame, count: int) -> list[pl.DataFrame]:
@@ -249,44 +306,88 @@ def _parts(frame: pl.DataFrame, count: int) -> list[pl.DataFrame]:
     return [frame[k::count] for k in range(count)]
 
 
+def created(url: str, **parameters: Any) -> StoredModel:
+    """Create the model "zoo"."""
+    return open_store(url).create("zoo", SparseTensorClassifier(**parameters))
+
+
 class StoreBehaviour:
     """Cases for a fixture `url` that need no setting."""
 
-    def test_two_estimators_see_each_other(self, url: str) -> None:
+    def test_two_stores_see_each_other(self, url: str) -> None:
         frame = table()
-        one, two = (SparseTensorClassifier(store=url, name="zoo") for _ in range(2))
+        one, two = created(url), opened(url)
         one.partial_fit(frame.select(ITEMS)[:50], frame["class"][:50])
         assert two.class_mass_.sum() == 50
         two.partial_fit(frame.select(ITEMS)[50:], frame["class"][50:])
         assert one.class_mass_.sum() == 90
         memory = SparseTensorClassifier().fit(frame.select(ITEMS), frame["class"])
         assert_same_model(memory, one, frame.select(ITEMS))
+        del two.store["zoo"]
+        with pytest.raises(KeyError, match="there is no model 'zoo'"):
+            one.predict(frame.select(ITEMS))
 
     def test_a_bad_batch_leaves_nothing(self, url: str) -> None:
         frame = table()
-        model = SparseTensorClassifier(store=url, name="zoo")
-        model.fit(frame.select(ITEMS), frame["class"])
+        model = created(url).fit(frame.select(ITEMS), frame["class"])
         before = corpus(model)
         with pytest.raises(ValueError, match=r"NaN|missing"):
             model.partial_fit(frame.select(ITEMS)[:3], ["p", None, "q"], batch_id="bad")
         with pytest.raises(ValueError, match=r"are numbers|these are"):
             model.partial_fit(frame.select(ITEMS)[:2], [1, 2], batch_id="bad")
         with pytest.raises(NeverLearntError, match=r"^item 0: .* class 'never', which"):
-            model.unlearn(frame.select(ITEMS)[:1], ["never"], batch_id="bad")
-        assert corpus(SparseTensorClassifier(store=url, name="zoo")) == before
+            model.unlearn(frame.select(ITEMS)[:1], ["never"])
+        assert corpus(opened(url)) == before
         model.partial_fit(frame.select(ITEMS)[:3], ["p", "p", "q"], batch_id="bad")
         assert model.class_mass_.sum() == 93
+        with pytest.raises(NeverLearntError, match=r"^item 0: .* class 'never', which"):
+            model.unlearn(frame.select(ITEMS)[:1], ["never"], batch_id="bad")
+        model.unlearn(frame.select(ITEMS)[:3], ["p", "p", "q"], batch_id="bad")
+        assert corpus(opened(url)) == before
+
+    def test_only_a_batch_that_was_learnt_is_unlearnt(self, url: str) -> None:
+        model = created(url).partial_fit([["a"]], ["x"], batch_id="1")
+        model.partial_fit([["b"]], ["x"])
+        before, version = corpus(model), model.store._database.version("zoo")
+        with pytest.raises(NeverLearntError, match="batch '2' was never learnt"):
+            model.unlearn([["b"]], ["x"], batch_id="2")
+        for learn in (model.partial_fit, model.unlearn):
+            with pytest.raises(ValueError, match="batch_id is empty"):
+                learn([["a"]], ["x"], batch_id="")
+            with pytest.raises(TypeError, match="batch_id is a string, got int"):
+                learn([["a"]], ["x"], batch_id=1)
+        assert model.store._database.version("zoo") == version
+        assert corpus(opened(url)) == before
+
+    def test_unlearning_the_last_batch_again_changes_nothing(self, url: str) -> None:
+        model = created(url, power=0.4).partial_fit([["a"]], ["x"], batch_id="1")
+        for _ in range(2):  # as a client does that did not hear of the first time
+            model.unlearn([["a"]], ["x"], batch_id="1")
+        with pytest.raises(NotFittedError):
+            opened(url).predict([["a"]])
+        # The ledger outlives the counts.
+        model.partial_fit([["a"]], ["x"], batch_id="1")
+        with pytest.raises(NotFittedError):
+            opened(url).predict([["a"]])
+        opened(url).partial_fit([["a"]], ["x"], batch_id="2")
+        assert model.class_mass_.tolist() == [1.0]
+        assert model.get_params()["power"] == 0.4
 
     def test_several_models_live_in_one_place(self, url: str) -> None:
         frame = table()
         names = ["zoo", "Zoo", "zoo'; DROP TABLE x; --", "動物園 \u202e", "a" * 3000]
         for k, name in enumerate(names, 2):
-            SparseTensorClassifier(store=url, name=name).fit(
+            open_store(url).create(name, SparseTensorClassifier()).fit(
                 frame.select(ITEMS)[: 10 * k], frame["class"][: 10 * k]
             )
+        other = another_store(url)
+        assert list(other) == sorted(names)
         for k, name in enumerate(names, 2):
-            opened = SparseTensorClassifier(store=url, name=name)
-            assert opened.class_mass_.sum() == 10 * k
+            assert other[name].class_mass_.sum() == 10 * k
+        for name in names:
+            del other[name]
+            assert name not in open_store(url)
+        assert len(open_store(url)) == 0
 
     def test_strange_names_go_round(self, url: str) -> None:
         strange = [
@@ -304,13 +405,13 @@ class StoreBehaviour:
         records = [{name: value} for name in strange for value in strange]
         labels = [strange[k % len(strange)] for k in range(len(records))]
         memory = SparseTensorClassifier().fit(records, labels)
-        stored = SparseTensorClassifier(store=url, name="zoo")
+        stored = created(url)
         stored.partial_fit(records, labels, batch_id="'; --")
         stored.partial_fit(records, labels, batch_id="'; --")
-        assert_same_model(memory, SparseTensorClassifier(store=url, name="zoo"), records)
+        assert_same_model(memory, opened(url), records)
 
     def test_what_cannot_be_stored_is_refused(self, url: str) -> None:
-        model = SparseTensorClassifier(store=url, name="zoo").fit([["a"]], ["x"])
+        model = created(url).fit([["a"]], ["x"])
         for X, y in ((["a\0b"], "x"), (["a"], "x\0y")):
             with pytest.raises(ValueError, match="NUL"):
                 model.partial_fit([X], [y])
@@ -318,7 +419,14 @@ class StoreBehaviour:
             model.partial_fit([["a"]], ["x"], batch_id="b\0")
         with pytest.raises(ValueError, match="surrogate"):
             model.partial_fit([["a"]], ["x"], batch_id="\ud800")
-        assert model.class_mass_.sum() == 1
+        assert model.class_mass_.sum() == opened(url).class_mass_.sum() == 1
+        unstorable = SparseTensorClassifier().fit([["a\0b"]], ["x"])
+        with pytest.raises(ValueError, match="NUL"):
+            open_store(url).create("new", unstorable)
+        with pytest.raises(ValueError, match="NUL"):
+            open_store(url).create("zoo", unstorable, overwrite=True)
+        assert list(open_store(url)) == ["zoo"]
+        assert opened(url).class_mass_.sum() == 1
 
     def test_kinds_of_classes_come_back(self, url: str) -> None:
         X = [["a"], ["b"]]
@@ -327,71 +435,88 @@ class StoreBehaviour:
             [[1, 2], [True, False], np.array(["x", "yy"]), days, [0.0, 1.0]]
         ):
             memory = SparseTensorClassifier().fit(X, labels)
-            SparseTensorClassifier(store=url, name=str(k)).fit(X, labels)
-            opened = SparseTensorClassifier(store=url, name=str(k))
-            assert opened.classes_.dtype == memory.classes_.dtype
-            assert opened.classes_.tolist() == memory.classes_.tolist()
+            open_store(url).create(str(k), SparseTensorClassifier()).fit(X, labels)
+            stored = opened(url, str(k))
+            assert stored.classes_.dtype == memory.classes_.dtype
+            assert stored.classes_.tolist() == memory.classes_.tolist()
 
     def test_counts_and_an_indicator(self, url: str) -> None:
         X = sparse.random(40, 12, 0.4, format="csr", random_state=1)
         y = np.eye(3, dtype=int)[np.arange(40) % 3] | np.eye(3, dtype=int)[np.arange(40) % 2]
         memory = SparseTensorClassifier().fit(X, y)
-        stored = SparseTensorClassifier(store=url, name="zoo").fit(X, y)
-        opened = SparseTensorClassifier(store=url, name="zoo")
-        assert_same_model(memory, opened, X)
+        stored = created(url).fit(X, y)
+        other = opened(url)
+        assert_same_model(memory, other, X)
         for model in (memory, stored):
             model.partial_fit(X[:10], y[:10])
-        assert_same_model(memory, opened, X)
+        assert_same_model(memory, other, X)
 
     def test_declared_classes_stay(self, url: str) -> None:
-        model = SparseTensorClassifier(store=url, name="zoo")
+        model = created(url)
         model.partial_fit([["a"]], ["x"], classes=["x", "y"])
         model.partial_fit([["a"]], ["z"])
-        assert SparseTensorClassifier(store=url, name="zoo").classes_.tolist() == ["x", "y", "z"]
+        assert opened(url).classes_.tolist() == ["x", "y", "z"]
 
     def test_new_attributes_of_records_are_taken_in(self, url: str) -> None:
-        model = SparseTensorClassifier(store=url, name="zoo")
-        model.partial_fit([{"a": 1}], ["x"]).partial_fit([{"b": 1}], ["y"])
-        opened = SparseTensorClassifier(store=url, name="zoo")
-        assert opened.feature_names_in_.tolist() == ["a", "b"]
-        assert opened.predict([{"b": 1}]).tolist() == ["y"]
+        created(url).partial_fit([{"a": 1}], ["x"]).partial_fit([{"b": 1}], ["y"])
+        assert opened(url).feature_names_in_.tolist() == ["a", "b"]
+        assert opened(url).predict([{"b": 1}]).tolist() == ["y"]
 
     def test_phases_are_learnt_in_place(self, url: str) -> None:
         X = [[a, b] for a in "uvw" for b in "uvw"] * 20
         y = [a == b for a, b in X]
-        model = SparseTensorClassifier(entropy=0.0, store=url, name="zoo").fit(X, y)
+        model = created(url, entropy=0.0).fit(X, y)
         before = model.score(X, y)
         model.learn_phases(X, y)
-        opened = SparseTensorClassifier(store=url, name="zoo")
-        assert opened.score(X, y) > before
+        other = opened(url)
+        assert other.score(X, y) > before
         model.partial_fit([["u", "new"]], [False])
-        assert opened.score(X, y) > before  # phases survive what is learnt later
+        assert other.score(X, y) > before  # phases survive what is learnt later
 
     def test_fit_starts_anew(self, url: str) -> None:
-        model = SparseTensorClassifier(store=url, name="zoo")
+        model = created(url)
         model.partial_fit([["a"]], ["x"], batch_id="1")
         model.fit([["b"]], ["y"])
         assert model.classes_.tolist() == ["y"]
         model.partial_fit([["a"]], ["x"], batch_id="1")  # of the old model, so not learnt yet
-        assert model.class_mass_.sum() == 2
+        assert model.class_mass_.sum() == opened(url).class_mass_.sum() == 2
 
     def test_a_tokenizer_is_given_again(self, url: str) -> None:
-        model = SparseTensorClassifier(tokenizer=str.split, store=url, name="zoo")
-        model.fit(["a-b c", "d"], ["x", "y"])
+        created(url, tokenizer=str.split).fit(["a-b c", "d"], ["x", "y"])
+        other = opened(url)
         with pytest.raises(ValueError, match="tokenizer"):
-            SparseTensorClassifier(store=url, name="zoo").predict(["a-b"])
-        opened = SparseTensorClassifier(tokenizer=str.split, store=url, name="zoo")
-        assert opened.predict(["a-b"]).tolist() == ["x"]
+            other.predict(["a-b"])
+        assert other.set_params(tokenizer=str.split).predict(["a-b"]).tolist() == ["x"]
 
     def test_batches_of_merged_models_count_once(self, url: str) -> None:
-        stored = SparseTensorClassifier(store=url, name="zoo")
+        stored = created(url)
         stored.partial_fit([["a"]], ["x"], batch_id="1")
         other = SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="1")
         with pytest.raises(ValueError, match="batch '1'"):
             stored.merge(other)
         stored.merge(SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="2"))
         stored.partial_fit([["a"]], ["x"], batch_id="2")
-        assert stored.class_mass_.tolist() == [2.0]
+        assert stored.class_mass_.tolist() == opened(url).class_mass_.tolist() == [2.0]
+
+    def test_batches_of_a_created_model_count_once(self, url: str) -> None:
+        learnt = SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="1")
+        stored = open_store(url).create("zoo", learnt)
+        for model in (stored, opened(url)):
+            model.partial_fit([["a"]], ["x"], batch_id="1")
+            assert model.class_mass_.tolist() == [1.0]
+        # Replacing a model replaces its ledger.
+        stored = open_store(url).create("zoo", SparseTensorClassifier(), overwrite=True)
+        stored.partial_fit([["a"]], ["x"], batch_id="1")
+        assert opened(url).class_mass_.tolist() == [1.0]
+
+    def test_a_model_that_is_not_there_is_named(self, url: str) -> None:
+        store = open_store(url)
+        with pytest.raises(KeyError, match=r"there is no model 'zoo'$"):
+            store["zoo"]
+        created(url)
+        for ask in (lambda: store["zo"], lambda: store.__delitem__("zo")):
+            with pytest.raises(StoreError, match="there is no model 'zo'; there are 'zoo'"):
+                ask()
 
 
 @dataclass(frozen=True)
@@ -488,7 +613,7 @@ class SourceConformance:
         X = setting.features(frame)
         answers = place.answer(fitted.predict_proba, source)
         expected = memory.predict_proba(X)
-        if source.source.ordered:
+        if source.backend.ordered:
             assert_same(expected, answers)
             assert_same(memory.predict(X), fitted.predict(source))
         else:
@@ -501,7 +626,7 @@ class SourceConformance:
             assert fitted.score(source) == pytest.approx(
                 memory.score(X, setting.y(frame), setting.weights(frame)), abs=EXACT
             )
-        assert fitted.explain(source).labels is not None
+        assert fitted.explain_local(source).labels is not None
 
 
 class SourceBehaviour:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from stc import SparseTensorClassifier
-from stc.stores import open_store
+from support.stores import close_stores
 
 FRAME = pl.DataFrame(
     {
@@ -28,7 +28,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A store of its own for each test."""
     address = f"{request.param}:///{tmp_path}/models.{request.param}"
     yield address
-    open_store(address).close()
+    close_stores(address)
 
 
 def plain() -> SparseTensorClassifier:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -394,11 +395,28 @@ def many() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     yield SparseTensorClassifier(entropy=0, phases=phases).fit(X, rng.integers(0, 3, n)), X[:50]
 
 
+def floored() -> Iterator[tuple[SparseTensorClassifier, Any]]:
+    """A prior, a sharpness and a floor, in every kind of model."""
+    kinds = (
+        tensors,
+        weighted_bags,
+        conjunctions,
+        documents,
+        phases,
+        targets,
+        several_labels,
+        edges,
+    )
+    for kind in kinds:
+        for model, X in islice(kind(), 2):
+            yield model.set_params(prior=0.1, sharpness=1.4, floor=0.03), X
+
+
 CASES: dict[str, Callable[[], Iterator[tuple[SparseTensorClassifier, Any]]]] = {
     own.__name__: own
     for own in (
         zoo, strange, tensors, weighted_bags, conjunctions, scales, kinds_of_columns,
-        documents, phases, targets, several_labels, edges, anything, many,
+        documents, phases, targets, several_labels, edges, floored, anything, many,
     )
 }  # fmt: skip
 ANY_CASE = slow_but(CASES, [own for own in CASES if own not in {"anything", "many"}])

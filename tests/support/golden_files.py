@@ -23,6 +23,7 @@ from support.conformance import SETTINGS
 FOLDER = Path(__file__).parents[1] / "io" / "golden"
 KINDS = {
     "zoo": None,
+    "settings": "prior, sharpness and floor",
     "phases": "learnt phases",
     "tensor": "several dimensions",
     "policy": "a learnt policy",

@@ -152,7 +152,7 @@ def assert_explains(
     model: SparseTensorClassifier, X: Any, questions: Sequence[Bag], truth: Oracle, hyper: Hyper
 ) -> None:
     """The contributions to the predicted class are the oracle's, under the right names."""
-    explanation = model.explain(X)
+    explanation = model.explain_local(X)
     assert explanation.table.schema["attribute"] == pl.List(pl.String)
     for number, question in enumerate(questions):
         label = explanation.labels[number]

@@ -26,11 +26,14 @@ NO_ENTROPY = Decimal("1e-12")
 
 @dataclass(frozen=True)
 class Hyper:
-    """Power p, balance b and entropy h."""
+    """Power p, balance b and entropy h; prior alpha, sharpness s and floor m."""
 
     power: float = 0.5
     balance: float = 1.0
     entropy: float = 1.0
+    prior: float = 0.0
+    sharpness: float = 1.0
+    floor: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,36 +58,50 @@ class Oracle:
         """``sum_j' C_ij'``."""
         return sum((c for (_, k), c in self.corpus.items() if k == i), Fraction(0))
 
-    def of_feature(self, j: Hashable) -> Fraction:
-        """``sum_i' C_i'j``."""
-        return sum((c for (k, _), c in self.corpus.items() if k == j), Fraction(0))
+    def frequencies(self) -> dict[Class, Fraction]:
+        """``f_i``, the share of each class among the items."""
+        total = sum(self.class_mass.values(), Fraction(0))
+        return {i: mass / total for i, mass in self.class_mass.items()}
 
-    def balanced(self, b: float) -> dict[Entry, Decimal]:
+    def counted(self, prior: float = 0.0) -> dict[Entry, Fraction]:
+        """``C_ij + alpha f_i``, for each feature and each class with entries."""
+        if not prior:
+            return self.corpus
+        f = self.frequencies()
+        return {
+            (j, i): self.corpus.get((j, i), Fraction(0)) + Fraction(prior) * f[i]
+            for j in self.features
+            for i in self.massive()
+        }
+
+    def balanced(self, b: float, prior: float = 0.0) -> dict[Entry, Decimal]:
         """``B_ij = C_ij / ((sum_i' C_i'j)^(1-b) * (sum_j' C_ij')^b)``."""
+        C = self.counted(prior)
+        totals = {j: Fraction(0) for j in self.features}
+        for (j, _), c in C.items():
+            totals[j] += c
         with localcontext(EXACT):
-            across = {j: decimal(self.of_feature(j)) ** (1 - Decimal(b)) for j in self.features}
+            across = {j: decimal(total) ** (1 - Decimal(b)) for j, total in totals.items()}
             along = {i: decimal(self.of_class(i)) ** Decimal(b) for i in self.massive()}
-            return {
-                (j, i): decimal(c) / (across[j] * along[i]) for (j, i), c in self.corpus.items()
-            }
+            return {(j, i): decimal(c) / (across[j] * along[i]) for (j, i), c in C.items()}
 
     def massive(self) -> list[Class]:
         """The classes with mass in the corpus; their number is ``I``."""
         return [i for i in self.classes if self.of_class(i) > 0]
 
-    def conditional(self) -> dict[Entry, Fraction]:
+    def conditional(self, prior: float = 0.0) -> dict[Entry, Fraction]:
         """``P_ij = C_ij / sum_j' C_ij'`` and ``P_i|j = P_ij / sum_i' P_i'j``, exactly."""
         mass = {i: self.of_class(i) for i in self.massive()}
-        P = {(j, i): c / mass[i] for (j, i), c in self.corpus.items()}
+        P = {(j, i): c / mass[i] for (j, i), c in self.counted(prior).items()}
         total: dict[Hashable, Fraction] = {}
         for (j, _), value in P.items():
             total[j] = total.get(j, Fraction(0)) + value
         return {(j, i): value / total[j] for (j, i), value in P.items()}
 
-    def entropy(self) -> dict[Hashable, Decimal]:
+    def entropy(self, prior: float = 0.0) -> dict[Hashable, Decimal]:
         """``H_j = 1 + sum_i P_i|j ln P_i|j / ln I``; 1 when I = 1, 0 exactly when uniform."""
         size = len(self.massive())
-        conditional = self.conditional()
+        conditional = self.conditional(prior)
         H = {}
         for j in self.features:
             P_j = [value for (k, _), value in conditional.items() if k == j]
@@ -102,12 +119,12 @@ class Oracle:
     def weights(self, hyper: Hyper) -> dict[Entry, Decimal]:
         """``W_ij = H_j^h * B_ij^p``; h = 0 drops the entropy altogether, so 0^0 is 1."""
         if hyper not in self.known_weights:
-            H = self.entropy()
+            H = self.entropy(hyper.prior)
             h, p = Decimal(hyper.entropy), Decimal(hyper.power)
             with localcontext(EXACT):
                 self.known_weights[hyper] = {
                     (j, i): (H[j] ** h if h else Decimal(1)) * b**p
-                    for (j, i), b in self.balanced(hyper.balance).items()
+                    for (j, i), b in self.balanced(hyper.balance, hyper.prior).items()
                 }
         return self.known_weights[hyper]
 
@@ -131,14 +148,23 @@ class Oracle:
         return U
 
     def exact_probabilities(self, bag: Bag, hyper: Hyper) -> dict[Class, Decimal]:
-        """``X_i = U_i^(1/p) / sum_k U_k^(1/p)``, or the class frequencies when all U_i = 0."""
+        """``X_i = (1-m) Q_i + m g_i``, ``Q_i = U_i^(s/p) / sum_k U_k^(s/p)``.
+
+        ``Q_i`` are the class frequencies when all U_i = 0; ``g_i = (m_i + 1/I) / (M + 1)``.
+        """
         with localcontext(EXACT):
-            inverse = 1 / Decimal(hyper.power)
-            powers = {i: u**inverse for i, u in self.scores(bag, hyper).items()}
+            exponent = Decimal(hyper.sharpness) / Decimal(hyper.power)
+            powers = {i: u**exponent for i, u in self.scores(bag, hyper).items()}
             if not any(powers.values()):
                 powers = {i: decimal(mass) for i, mass in self.class_mass.items()}
             total = sum(powers.values(), Decimal(0))
-            return {i: powers[i] / total for i in self.classes}
+            m, size = Decimal(hyper.floor), len(self.classes)
+            mass = sum(self.class_mass.values(), Fraction(0))
+            g = {
+                i: decimal((m_i + Fraction(1, size)) / (mass + 1))
+                for i, m_i in self.class_mass.items()
+            }
+            return {i: (1 - m) * powers[i] / total + m * g[i] for i in self.classes}
 
     def probabilities(self, bag: Bag, hyper: Hyper) -> list[float]:
         """The probabilities in the order of ``classes``, as floats."""
@@ -162,9 +188,9 @@ class Oracle:
         H_j is one minus something, so its absolute error is some eps and its relative error
         eps / H_j, however one computes; H_j^h multiplies that by h, and U_i^(1/p) by 1/p.
         """
-        tiny = [float(value) for value in self.entropy().values() if value]
+        tiny = [float(value) for value in self.entropy(hyper.prior).values() if value]
         worst = hyper.entropy / min(tiny, default=1.0)
-        return 1e-12 + 8 * 2.0**-52 * worst / hyper.power
+        return 1e-12 + 8 * 2.0**-52 * worst * hyper.sharpness / hyper.power
 
 
 def learn(

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from stc import PhaseLearner, SparseTensorClassifier
-from stc._core.cascade import Hyper as Settings
+from stc._core.formulas import Hyper as Settings
 from stc._training.crossfit import CrossFit
 from support.oracle import Bag, Hyper, Oracle
 from support.phase_oracle import Angles, Bounds, Interference, parts_of

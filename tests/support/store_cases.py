@@ -6,6 +6,7 @@ import json
 import os
 from contextlib import closing
 from itertools import islice, product
+from multiprocessing import Pipe
 from threading import Thread
 
 import polars as pl
@@ -14,8 +15,13 @@ from polars.testing import assert_frame_equal
 
 from stc.exceptions import DataError, ParameterError, ParameterTypeError, StcError, StoreError
 from stc.io import ENTRIES, Archive
-from stc.stores import Store, Writing, open_store
+from stc.stores import open_store
+from stc.stores.database import Database
+from stc.stores.transaction import Writing
 from support import store_stress
+from support.conformance import assert_same_model
+from support.edge_cases import FRAME, ITEMS, plain
+from support.stores import another_store, close_stores, database_of, opened
 
 NASTY = (
     "", " ", "\t", "\n", "\r\n", "'", '"', "''", '"";', ";", "--", "/*", "*/", "\\", "\\\\", "\\'",
@@ -62,15 +68,14 @@ GREEN = entries(('["colour", "green"]', '"go"', 0.3, 2, 1, 0.25))
 HEADER = {"power": 0.5, "classes": ["stop", "go"], "nothing": None}
 
 
-def learnt(store: Store, name: str = "zoo", header: object = HEADER) -> None:
-    store.write(name, lambda writing: writing.add(header, pl.concat([RED, GREEN])))
+def learnt(database: Database, name: str = "zoo", header: object = HEADER) -> None:
+    database.write(name, lambda writing: writing.add(header, pl.concat([RED, GREEN])))
 
 
-def corpus_of(store: Store, name: str = "zoo") -> pl.DataFrame:
-    found = store.read(name)
+def corpus_of(database: Database, name: str = "zoo") -> pl.DataFrame:
+    found = database.read(name)
     assert found is not None
-    assert found[1] is not None
-    return found[1].entries
+    return found.archive.entries
 
 
 def schema_of(url: str) -> list[tuple[object, ...]]:
@@ -99,15 +104,14 @@ class StoreCases:
     """Cases for a `url` fixture that gives the address of an empty database."""
 
     @pytest.fixture
-    def store(self, url):
-        store = open_store(url)
-        yield store
-        store.close()
+    def database(self, url):
+        yield database_of(url)
+        close_stores(url)
 
-    def test_an_empty_database_has_nothing_and_stays_empty(self, store, url):
-        assert store.names() == []
-        assert store.version("zoo") is store.read("zoo") is store.header("zoo") is None
-        store.remove("zoo")
+    def test_an_empty_database_has_nothing_and_stays_empty(self, database, url):
+        assert database.names() == []
+        assert database.version("zoo") is database.read("zoo") is database.header("zoo") is None
+        database.remove("zoo")
 
         def look(writing: Writing) -> None:
             assert writing.version is None
@@ -115,27 +119,26 @@ class StoreCases:
             assert not writing.has("batch")
             assert writing.batches() == frozenset()
             writing.forget()
-            writing.clear()
 
-        store.write("zoo", look)
-        assert store.names() == []
-        store.close()
+        database.write("zoo", look)
+        assert database.names() == []
+        database.release()
         assert schema_of(url) == []
 
-    def test_what_is_written_is_read(self, store, url):
-        learnt(store)
-        version, archive = store.read("zoo")
-        assert version == store.version("zoo")
-        assert archive.header == store.header("zoo") == HEADER
+    def test_what_is_written_is_read(self, database, url):
+        learnt(database)
+        version, archive, batches = database.read("zoo")
+        assert version == database.version("zoo")
+        assert archive.header == database.header("zoo") == HEADER
         assert_entries(archive.entries, pl.concat([RED, GREEN]))
-        store.close()
-        again = open_store(url)
-        assert again is not store
-        assert again.read("zoo")[0] == version
+        assert batches == frozenset()
+        database.release()
+        again = another_store(url)._database
+        assert again is not database
+        assert again.read("zoo").version == version
         assert_entries(corpus_of(again), pl.concat([RED, GREEN]))
-        again.close()
 
-    def test_numbers_are_exact(self, store):
+    def test_numbers_are_exact(self, database):
         masses = [
             0.1,
             1 / 3,
@@ -146,51 +149,51 @@ class StoreCases:
             123456789.123456789,
         ]
         rows = entries(*((text(m), '"c"', m, 2**62, 0, m) for m in masses))
-        store.write("zoo", lambda writing: writing.add({}, rows))
-        assert_entries(corpus_of(store), rows)
+        database.write("zoo", lambda writing: writing.add({}, rows))
+        assert_entries(corpus_of(database), rows)
 
-    def test_add_sums_and_keeps_the_phase(self, store):
-        learnt(store)
+    def test_add_sums_and_keeps_the_phase(self, database):
+        learnt(database)
         more = entries(
             ('["colour", "red"]', '"stop"', 0.25, 4, 0, 9.0), ('["size", 1]', '"new"', 7.0, 1)
         )
-        store.write("zoo", lambda writing: writing.add({"power": 2}, more))
+        database.write("zoo", lambda writing: writing.add({"power": 2}, more))
         sums = entries(
             ('["colour", "red"]', '"stop"', 1.75, 7), ('["colour", "red"]', '"go"', 0.1, 1),
             ('["size", 1]', '"new"', 7.0, 1),
         )  # fmt: skip
-        assert_entries(corpus_of(store), pl.concat([sums, GREEN]))
-        assert store.header("zoo") == {"power": 2}
+        assert_entries(corpus_of(database), pl.concat([sums, GREEN]))
+        assert database.header("zoo") == {"power": 2}
 
-    def test_one_delta_may_name_an_entry_twice(self, store):
-        store.write("zoo", lambda writing: writing.add({}, pl.concat([GREEN, GREEN])))
+    def test_one_delta_may_name_an_entry_twice(self, database):
+        database.write("zoo", lambda writing: writing.add({}, pl.concat([GREEN, GREEN])))
         twice = GREEN.with_columns(pl.col("mass", "support") * 2)
-        assert_entries(corpus_of(store), twice)
+        assert_entries(corpus_of(database), twice)
 
-    def test_what_no_item_supports_is_gone(self, store):
-        learnt(store)
+    def test_what_no_item_supports_is_gone(self, database):
+        learnt(database)
         less = RED.with_columns(-pl.col("mass"), -pl.col("support"))
-        store.write("zoo", lambda writing: writing.add(HEADER, less))
-        assert_entries(corpus_of(store), GREEN)
-        store.write("zoo", lambda writing: writing.add(HEADER, RED))
-        assert_entries(corpus_of(store), pl.concat([RED, GREEN]))
+        database.write("zoo", lambda writing: writing.add(HEADER, less))
+        assert_entries(corpus_of(database), GREEN)
+        database.write("zoo", lambda writing: writing.add(HEADER, RED))
+        assert_entries(corpus_of(database), pl.concat([RED, GREEN]))
 
-    def test_a_text_that_is_unlearnt_is_stored_no_more(self, store, url):
-        learnt(store)
+    def test_a_text_that_is_unlearnt_is_stored_no_more(self, database, url):
+        learnt(database)
         less = RED.with_columns(-pl.col("mass"), -pl.col("support"))
-        store.write("zoo", lambda writing: writing.add(HEADER, less))
-        store.close()
+        database.write("zoo", lambda writing: writing.add(HEADER, less))
+        database.release()
         assert not holds(url, "red")
         assert not holds(url, '"stop"')
         assert holds(url, "green")
 
-    def test_an_empty_delta_keeps_the_header(self, store):
-        store.write("zoo", lambda writing: writing.add({"a": 1}, entries()))
-        assert store.header("zoo") == {"a": 1}
-        assert corpus_of(store).schema == ENTRIES
-        assert corpus_of(store).is_empty()
+    def test_an_empty_delta_keeps_the_header(self, database):
+        database.write("zoo", lambda writing: writing.add({"a": 1}, entries()))
+        assert database.header("zoo") == {"a": 1}
+        assert corpus_of(database).schema == ENTRIES
+        assert corpus_of(database).is_empty()
 
-    def test_the_ledger(self, store):
+    def test_the_ledger(self, database):
         def once(writing: Writing) -> bool:
             if writing.has("batch 1"):
                 return False
@@ -198,36 +201,39 @@ class StoreCases:
             writing.add(HEADER, RED)
             return True
 
-        assert [store.write("zoo", once) for _ in range(3)] == [True, False, False]
-        assert_entries(corpus_of(store), RED)
-        assert store.write("zoo", lambda writing: writing.batches()) == {"batch 1"}
-        assert not store.write("other", lambda writing: writing.has("batch 1"))
-        store.write("zoo", lambda writing: writing.forget())
-        assert store.write("zoo", once)
+        assert [database.write("zoo", once) for _ in range(3)] == [True, False, False]
+        assert_entries(corpus_of(database), RED)
+        assert database.write("zoo", lambda writing: writing.batches()) == {"batch 1"}
+        assert database.read("zoo").batches == {"batch 1"}
+        assert not database.write("other", lambda writing: writing.has("batch 1"))
+        database.write("zoo", lambda writing: writing.forget())
+        assert database.write("zoo", once)
 
-    def test_there_is_no_model_to_read(self, store):
-        for _ in range(2):  # never learnt, then everything unlearnt
+    def test_there_is_no_model_to_read(self, database):
+        for _ in range(2):  # never written, then removed
             with pytest.raises(StoreError, match="the store has no model 'zoo'"):
-                store.write("zoo", lambda writing: writing.read())
-            learnt(store)
-            store.write("zoo", lambda writing: writing.clear())
+                database.write("zoo", lambda writing: writing.read())
+            learnt(database)
+            database.write("zoo", lambda writing: writing.remove())
 
-    def test_versions_grow_and_never_repeat(self, store):
+    def test_versions_grow_and_never_repeat(self, database):
         seen = []
         for _ in range(3):
-            assert store.write("zoo", lambda writing: writing.version) is None
-            told = store.write("zoo", lambda writing: (writing.note("b"), writing.next_version)[1])
-            seen.append(store.version("zoo"))
+            assert database.write("zoo", lambda writing: writing.version) is None
+            told = database.write(
+                "zoo", lambda writing: (writing.note("b"), writing.next_version)[1]
+            )
+            seen.append(database.version("zoo"))
             assert told == seen[-1]
-            learnt(store)
-            seen.append(store.version("zoo"))
-            store.write("zoo", lambda writing: writing.read())
-            assert store.version("zoo") == seen[-1]
-            store.remove("zoo")
-            assert store.version("zoo") is None
+            learnt(database)
+            seen.append(database.version("zoo"))
+            database.write("zoo", lambda writing: writing.read())
+            assert database.version("zoo") == seen[-1]
+            database.remove("zoo")
+            assert database.version("zoo") is None
         assert seen == sorted(set(seen))
 
-    def test_an_exception_leaves_nothing(self, store, url):
+    def test_an_exception_leaves_nothing(self, database, url):
         class OwnError(Exception):
             pass
 
@@ -240,77 +246,80 @@ class StoreCases:
             raise failure
 
         with pytest.raises(OwnError) as caught:
-            store.write("zoo", fail)
+            database.write("zoo", fail)
         assert caught.value is failure
-        assert store.names() == []
-        learnt(store)
-        before = store.read("zoo")
+        assert database.names() == []
+        learnt(database)
+        before = database.read("zoo")
         with pytest.raises(OwnError):
-            store.write("zoo", fail)
-        assert store.version("zoo") == before[0]
-        assert store.header("zoo") == HEADER
-        assert_entries(corpus_of(store), before[1].entries)
-        assert store.write("zoo", lambda writing: writing.batches()) == frozenset()
+            database.write("zoo", fail)
+        assert database.version("zoo") == before.version
+        assert database.header("zoo") == HEADER
+        assert_entries(corpus_of(database), before.archive.entries)
+        assert database.write("zoo", lambda writing: writing.batches()) == frozenset()
 
-    def test_replace_clear_and_remove(self, store):
-        learnt(store)
-        store.write("zoo", lambda writing: writing.note("batch"))
-        store.write("zoo", lambda writing: writing.replace(Archive({"new": 1}, GREEN)))
-        assert store.header("zoo") == {"new": 1}
-        assert_entries(corpus_of(store), GREEN)
-        store.write("zoo", lambda writing: writing.clear())
-        version, nothing = store.read("zoo")
-        assert nothing is None
-        assert version == store.version("zoo")
-        assert store.header("zoo") is None
-        assert store.write("zoo", lambda writing: (writing.header, writing.batches())) == (
-            None,
+    def test_replace_clear_and_remove(self, database):
+        learnt(database)
+        database.write("zoo", lambda writing: writing.note("batch"))
+        database.write("zoo", lambda writing: writing.replace(Archive({"new": 1}, GREEN)))
+        assert database.header("zoo") == {"new": 1}
+        assert_entries(corpus_of(database), GREEN)
+        database.write("zoo", lambda writing: writing.clear({"empty": 1}))
+        version, archive, batches = database.read("zoo")
+        assert version == database.version("zoo")
+        assert archive.header == database.header("zoo") == {"empty": 1}
+        assert_entries(archive.entries, entries())
+        assert batches == {"batch"}
+        assert database.write("zoo", lambda writing: (writing.header, writing.batches())) == (
+            {"empty": 1},
             {"batch"},
         )
-        learnt(store)
-        assert_entries(corpus_of(store), pl.concat([RED, GREEN]))
-        store.remove("zoo")
-        assert store.read("zoo") is None
-        learnt(store)
-        assert store.write("zoo", lambda writing: writing.batches()) == frozenset()
+        learnt(database)
+        assert_entries(corpus_of(database), pl.concat([RED, GREEN]))
+        database.remove("zoo")
+        assert database.read("zoo") is None
+        learnt(database)
+        assert database.write("zoo", lambda writing: writing.batches()) == frozenset()
 
-    def test_a_transaction_sees_what_it_wrote(self, store):
+    def test_a_transaction_sees_what_it_wrote(self, database):
         def work(writing: Writing) -> None:
             writing.add({"a": 1}, RED)
             writing.add({"a": 2}, GREEN)
             assert writing.header == {"a": 2}
             assert_entries(writing.read().entries, pl.concat([RED, GREEN]))
-            writing.clear()
-            assert writing.header is None
+            writing.clear({"a": 0})
+            assert writing.header == {"a": 0}
+            assert writing.read().entries.is_empty()
             writing.add({"a": 3}, GREEN)
             assert_entries(writing.read().entries, GREEN)
             writing.note("x")
             assert writing.has("x")
+            assert writing.batches() == {"x"}
 
-        store.write("zoo", work)
-        assert_entries(corpus_of(store), GREEN)
+        database.write("zoo", work)
+        assert_entries(corpus_of(database), GREEN)
 
-    def test_models_do_not_meet(self, store):
+    def test_models_do_not_meet(self, database):
         for name, rows in {"zoo": RED, "Zoo": GREEN, "ZOO": pl.concat([RED, GREEN])}.items():
-            store.write(name, lambda writing, rows=rows: writing.add({"n": 1}, rows))
-        assert store.names() == ["ZOO", "Zoo", "zoo"]
-        store.remove("ZOO")
-        assert_entries(corpus_of(store, "zoo"), RED)
-        assert_entries(corpus_of(store, "Zoo"), GREEN)
-        store.write("zoo", lambda writing: writing.clear())
-        assert_entries(corpus_of(store, "Zoo"), GREEN)
+            database.write(name, lambda writing, rows=rows: writing.add({"n": 1}, rows))
+        assert database.names() == ["ZOO", "Zoo", "zoo"]
+        database.remove("ZOO")
+        assert_entries(corpus_of(database, "zoo"), RED)
+        assert_entries(corpus_of(database, "Zoo"), GREEN)
+        database.write("zoo", lambda writing: writing.clear({}))
+        assert_entries(corpus_of(database, "Zoo"), GREEN)
 
-    def test_what_differs_in_case_or_type_differs(self, store):
+    def test_what_differs_in_case_or_type_differs(self, database):
         features = ['["a", 1]', '["A", 1]', '["a", "1"]', '["a", "x: y"]', '["a: x", "y"]', '["á"]']
         rows = entries(*((f, c, 1.0, 1) for f in features for c in ('"k"', '"K"', "1", '"1"')))
-        store.write("zoo", lambda writing: writing.add({}, rows))
-        store.write("zoo", lambda writing: writing.add({}, rows))
+        database.write("zoo", lambda writing: writing.add({}, rows))
+        database.write("zoo", lambda writing: writing.add({}, rows))
         doubled = rows.with_columns(pl.col("mass", "support") * 2)
-        assert_entries(corpus_of(store), doubled)
+        assert_entries(corpus_of(database), doubled)
 
-    def test_injections_as_values(self, store, url):
-        learnt(store, "first")
-        store.close()
+    def test_injections_as_values(self, database, url):
+        learnt(database, "first")
+        database.release()
         before = schema_of(url)
         strings = injections()
         assert len(strings) == 500
@@ -324,34 +333,34 @@ class StoreCases:
                 writing.note(string)
             writing.add(header, rows)
 
-        store.write("zoo", work)
-        assert store.header("zoo") == header
-        assert_entries(corpus_of(store), rows)
-        assert store.write("zoo", lambda writing: writing.batches()) == set(strings)
-        assert store.write("zoo", lambda writing: all(map(writing.has, strings)))
+        database.write("zoo", work)
+        assert database.header("zoo") == header
+        assert_entries(corpus_of(database), rows)
+        assert database.write("zoo", lambda writing: writing.batches()) == set(strings)
+        assert database.write("zoo", lambda writing: all(map(writing.has, strings)))
         less = rows.with_columns(-pl.col("mass"), -pl.col("support"))
-        store.write("zoo", lambda writing: writing.add(header, less))
-        assert corpus_of(store).is_empty()
-        store.close()
+        database.write("zoo", lambda writing: writing.add(header, less))
+        assert corpus_of(database).is_empty()
+        database.release()
         assert schema_of(url) == before
 
-    def test_injections_as_names(self, store, url):
-        learnt(store, "first")
-        store.close()
+    def test_injections_as_names(self, database, url):
+        learnt(database, "first")
+        database.release()
         before = schema_of(url)
         strings = injections()
         versions = {}
         for string in strings:
-            versions[string] = store.write(
+            versions[string] = database.write(
                 string, lambda writing: (writing.note("b"), writing.next_version)[1]
             )
-        assert store.names() == sorted([*strings, "first"])
-        assert {string: store.version(string) for string in strings} == versions
-        store.close()
+        assert database.names() == sorted([*strings, "first"])
+        assert {string: database.version(string) for string in strings} == versions
+        database.release()
         assert schema_of(url) == before
 
     @pytest.mark.parametrize("bad", ["a\x00b", "\x00", "a\ud800", "\udc00b"])
-    def test_nul_and_lone_surrogates_are_refused(self, store, bad):
+    def test_nul_and_lone_surrogates_are_refused(self, database, bad):
         nul = "\x00" in bad
         escaped = json.dumps(["a", bad])
         works = [
@@ -362,37 +371,39 @@ class StoreCases:
             lambda writing: writing.add({}, entries((escaped, '"c"', 1.0, 1))),
             lambda writing: writing.add({}, entries(('"f"', escaped, 1.0, 1))),
             lambda writing: writing.replace(Archive({"value": bad}, RED)),
+            lambda writing: writing.clear({"value": bad}),
+            lambda writing: writing.set_header({"value": bad}),
             lambda writing: writing.replace(Archive({}, entries((escaped, '"c"', 1.0, 1)))),
         ]
         for work in works:
             with pytest.raises(StcError, match="NUL" if nul else "surrogate") as caught:
-                store.write("zoo", work)
+                database.write("zoo", work)
             assert isinstance(caught.value, ValueError)
             assert caught.value.hint == "remove it"
         for ask in (
-            store.version,
-            store.read,
-            store.header,
-            store.remove,
-            lambda n: learnt(store, n),
+            database.version,
+            database.read,
+            database.header,
+            database.remove,
+            lambda n: learnt(database, n),
         ):
             with pytest.raises(ParameterError, match="NUL" if nul else "surrogate"):
                 ask(bad)
         with pytest.raises(ParameterTypeError, match="the name must be a string, got int"):
-            store.version(7)
-        assert store.names() == []
+            database.version(7)
+        assert database.names() == []
 
     @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None])
-    def test_numbers_that_are_none_are_refused(self, store, bad):
+    def test_numbers_that_are_none_are_refused(self, database, bad):
         for name in ("mass", "phase"):
             rows = RED.with_columns(pl.lit(bad, dtype=pl.Float64).alias(name))
             with pytest.raises(DataError, match=r"finite|lacks"):
-                store.write("zoo", lambda writing, rows=rows: writing.add({}, rows))
-        assert store.names() == []
+                database.write("zoo", lambda writing, rows=rows: writing.add({}, rows))
+        assert database.names() == []
 
-    def test_a_failure_that_the_work_keeps_to_itself_is_not_committed(self, store):
-        learnt(store)
-        version = store.version("zoo")
+    def test_a_failure_that_the_work_keeps_to_itself_is_not_committed(self, database):
+        learnt(database)
+        version = database.version("zoo")
 
         def work(writing: Writing) -> None:
             writing.note("batch")
@@ -401,18 +412,18 @@ class StoreCases:
             raise ValueError("out")
 
         with pytest.raises(ValueError, match="out"):
-            store.write("zoo", work)
-        assert store.version("zoo") == version
+            database.write("zoo", work)
+        assert database.version("zoo") == version
 
-    def test_threads_share_a_store(self, store):
+    def test_threads_share_a_store(self, database):
         failures = []
 
         def learn(number: int) -> None:
             try:
                 for batch in range(10):
                     delta = store_stress.delta(number, batch)
-                    store.write("zoo", lambda writing, delta=delta: writing.add({}, delta))
-                    assert store.version("zoo") is not None
+                    database.write("zoo", lambda writing, delta=delta: writing.add({}, delta))
+                    assert database.version("zoo") is not None
             except BaseException as error:
                 failures.append(error)
 
@@ -423,40 +434,70 @@ class StoreCases:
             thread.join()
         assert failures == []
         batches = [(number, batch) for number in range(4) for batch in range(10)]
-        assert_entries(corpus_of(store), store_stress.expected(batches))
+        assert_entries(corpus_of(database), store_stress.expected(batches))
 
-    def test_one_address_is_one_store(self, store, url):
+    def test_one_address_is_one_store(self, url):
+        store = open_store(url)
         assert open_store(url) is store
         store.close()
         assert open_store(url) is not store
         open_store(url).close()
 
-    @pytest.mark.parametrize("times", [3, pytest.param(100, marks=pytest.mark.slow)])
-    def test_killed_at_any_moment(self, url, times):
-        store_stress.kill(url, times=times, seed=7)
+    def test_a_closed_store_opens_again_when_it_is_used(self, url):
+        store = open_store(url)
+        learnt(store._database)
+        store.close()
+        assert list(store) == ["zoo"]
+        learnt(open_store(url)._database, "new")  # another object, the same database
+        assert list(store) == list(open_store(url)) == ["new", "zoo"]
+        store.close()
+        open_store(url).close()
+
+    @pytest.mark.parametrize("times", [3, pytest.param(50, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("work", [store_stress.ROWS, store_stress.MODELS], ids=str)
+    def test_killed_at_any_moment(self, url, work, times):
+        store_stress.kill(url, work, times=times, seed=7)
 
 
 class SharedStoreCases(StoreCases):
     """Cases for stores that several processes may write to."""
 
     @pytest.mark.parametrize("batches", [5, pytest.param(100, marks=pytest.mark.slow)])
-    def test_processes_write_at_once(self, url, batches):
-        store_stress.concurrency(url, processes=8, batches=batches)
+    @pytest.mark.parametrize("work", [store_stress.ROWS, store_stress.MODELS], ids=str)
+    def test_processes_write_at_once(self, url, work, batches):
+        store_stress.concurrency(url, work, processes=8, batches=batches)
 
-    def test_a_forked_child_has_connections_of_its_own(self, store):
-        learnt(store)
+    def test_a_process_that_was_running_learns_with_the_new_parameters(self, url):
+        given = ITEMS, FRAME["class"]
+        model = open_store(url).create("zoo", plain()).set_params(power=0.4)
+        here, there = Pipe()
+        process = store_stress.started(store_stress.learn_when_told, url, there)
+        there.close()
+        assert here.recv() == 0.4  # it has read the model
+        model.set_params(power=1.0)
+        here.send("learn")
+        assert here.recv() == 1.0
+        process.join()
+        assert process.exitcode == 0
+        assert model.get_params()["power"] == opened(url).get_params()["power"] == 1.0
+        expected = plain().set_params(power=1.0).partial_fit(*given)
+        assert model.class_mass_.tolist() == expected.class_mass_.tolist()
+        assert_same_model(expected, opened(url), ITEMS)
+
+    def test_a_forked_child_has_connections_of_its_own(self, database):
+        learnt(database)
         child = os.fork()
         if child == 0:
             # No polars here: it does not survive a fork.
             try:
-                good = store.header("zoo") == HEADER
-                store.write("zoo", lambda writing: writing.note("from the child"))
+                good = database.header("zoo") == HEADER
+                database.write("zoo", lambda writing: writing.note("from the child"))
                 os._exit(0 if good else 1)
             except BaseException:
                 os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
-        assert store.write("zoo", lambda writing: writing.batches()) == {"from the child"}
-        learnt(store)
+        assert database.write("zoo", lambda writing: writing.batches()) == {"from the child"}
+        learnt(database)
 
 
 def holds(url: str, needle: str) -> bool:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -106,6 +106,14 @@ def hypers() -> st.SearchStrategy[Hyper]:
     corners = st.sampled_from((Hyper(), Hyper(1, 0, 0), Hyper(1, 0, 1), Hyper(0.5, 1, 0)))
     anything = st.builds(Hyper, st.floats(0.01, 4), st.floats(0, 2), st.floats(0, 4))
     return corners | anything
+
+
+def all_settings() -> st.SearchStrategy[Hyper]:
+    """All settings that act at prediction time."""
+    prior = st.just(0.0) | st.floats(1e-3, 10)
+    sharpness, floor = st.just(1.0) | st.floats(0.1, 20), st.just(0.0) | st.floats(1e-4, 0.9)
+    beside = st.fixed_dictionaries({"prior": prior, "sharpness": sharpness, "floor": floor})
+    return st.builds(lambda hyper, more: replace(hyper, **more), hypers(), beside)
 
 
 def cells(kind: str, values: Sequence[Any]) -> st.SearchStrategy[Cell]:

@@ -58,7 +58,8 @@ def paths(folder: str) -> dict[str, Callable[[], object]]:
     csv = Path(folder, "zoo.csv")
     X.with_columns(y).write_csv(csv)
     model = str(Path(folder, "zoo.stc.parquet"))
-    stored = stc.SparseTensorClassifier(store=f"sqlite:///{folder}/zoo.db")
+    store = stc.open_store(f"sqlite:///{folder}/zoo.db")
+    stored = store.create("zoo", stc.SparseTensorClassifier())
     return {
         "fit(pandas, y)": lambda: stc.SparseTensorClassifier().fit(frame, labels),
         "stc fit": lambda: main(["fit", str(csv), "--target", "class_type", "-o", model, "-q"]),

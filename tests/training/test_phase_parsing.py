@@ -41,7 +41,12 @@ def test_bad_phases_are_told(phases: Any, kind: type[Exception], words: str) -> 
     fitted = model(PLAIN).fit(ROWS, LABELS_OF)
     expected = fitted.predict_proba(ROWS)
     fitted.set_params(phases=phases)
-    for ask in (fitted.predict_proba, fitted.predict, fitted.explain, fitted.predict_log_proba):
+    for ask in (
+        fitted.predict_proba,
+        fitted.predict,
+        fitted.explain_local,
+        fitted.predict_log_proba,
+    ):
         with pytest.raises(kind, match=words):
             ask(ROWS)
     np.testing.assert_array_equal(fitted.set_params(phases=None).predict_proba(ROWS), expected)
@@ -106,7 +111,7 @@ BAD_THETA = [
 def test_bad_theta_is_told(theta: Any, kind: type[Exception], words: str) -> None:
     fitted = model(PLAIN).fit(ROWS, LABELS_OF)
     expected = fitted.predict_proba(ROWS)
-    asks = (fitted.predict, fitted.predict_proba, fitted.predict_log_proba, fitted.explain)
+    asks = (fitted.predict, fitted.predict_proba, fitted.predict_log_proba, fitted.explain_local)
     for ask in (*asks, fitted.predict_joint):
         with pytest.raises(kind, match=words):
             ask(ROWS, theta=theta)

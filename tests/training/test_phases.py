@@ -142,11 +142,11 @@ def test_without_phases_worth_having_only_the_sharpness_is_learnt(options: Any) 
     assert sharpness != 1.0
     asked, truth = doubted(500, 4)
     logs, labels = fitted.predict_log_proba(asked), fitted.predict(asked)
-    table = fitted.explain(asked[:20]).table
+    table = fitted.explain_local(asked[:20]).table
     fitted.set_params(phases={})
     plain = fitted.predict_log_proba(asked)
     np.testing.assert_array_equal(labels, fitted.predict(asked))
-    assert table.equals(fitted.explain(asked[:20]).table)
+    assert table.equals(fitted.explain_local(asked[:20]).table)
     odds, plain_odds = logs[:, 1] - logs[:, 0], plain[:, 1] - plain[:, 0]
     np.testing.assert_allclose(odds, sharpness * plain_odds, rtol=1e-9, atol=1e-9)
     every = np.arange(len(truth))
@@ -313,7 +313,7 @@ def test_a_line_in_the_log_and_no_bar_in_a_pipe(
     assert said[0].levelno == logging.INFO
     assert said[0].getMessage().startswith("Learnt phases: penalty ")
     assert capsys.readouterr() == ("", "")
-    model(PLAIN, phases=clone(QUICK).set_params(progress=False)).fit(X, y)
+    model(PLAIN, phases=clone(QUICK).set_params(verbose=False)).fit(X, y)
     assert capsys.readouterr() == ("", "")
 
 
@@ -335,7 +335,7 @@ def test_the_log_says_why_there_are_no_phases(
 
 def test_a_bar_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     X, y = equal_or_not(60, 3)
-    model(PLAIN, phases=clone(QUICK).set_params(progress=True)).fit(X, y)
+    model(PLAIN, phases=clone(QUICK).set_params(verbose=True)).fit(X, y)
     out, err = capsys.readouterr()
     assert out == ""
     assert "phases" in err
@@ -422,7 +422,7 @@ def test_phases_of_anything_are_valid(name: str) -> None:
     predicted, expected = fitted.predict(X), plain.predict(X)
     assert len(predicted) == len(expected)
     assert type(predicted) is type(expected)
-    shares = fitted.explain(X).table.group_by("item").agg(pl.col("share").sum())["share"]
+    shares = fitted.explain_local(X).table.group_by("item").agg(pl.col("share").sum())["share"]
     np.testing.assert_allclose(shares, 1, atol=1e-6)
     plain_joint = fitted.set_params(phases={}).predict_joint(X)
     assert plain_joint.equals(plain.predict_joint(X))

@@ -39,13 +39,13 @@ def assert_same_bits(fitted: SparseTensorClassifier, X: Any, phases: Any, theta:
     fitted.set_params(phases={})
     with np.errstate(divide="ignore"):
         logs = fitted.predict_log_proba(X)
-        proba, table, labels = fitted.predict_proba(X), fitted.explain(X), fitted.predict(X)
+        proba, table, labels = fitted.predict_proba(X), fitted.explain_local(X), fitted.predict(X)
         fitted.set_params(phases=phases)
         for angles in (None, theta):
             np.testing.assert_array_equal(fitted.predict_proba(X, theta=angles), proba)
             np.testing.assert_array_equal(fitted.predict_log_proba(X, theta=angles), logs)
             np.testing.assert_array_equal(fitted.predict(X, theta=angles), labels)
-            found = fitted.explain(X, theta=angles)
+            found = fitted.explain_local(X, theta=angles)
             assert found.table.equals(table.table)
             assert found.sentences() == table.sentences()
 
@@ -110,7 +110,7 @@ def test_what_cancels_altogether_is_left_to_the_frequencies() -> None:
     asked = [["u", "v"], ["u", "new"]]
     np.testing.assert_allclose(fitted.predict_proba(asked), expected, rtol=0, atol=1e-12)
     assert fitted.predict(asked[:1]).tolist() == ["A"]
-    explained = fitted.explain(asked)
+    explained = fitted.explain_local(asked)
     assert explained.table["item"].to_list() == [1]
     assert "the class frequencies decide" in explained.sentences()[0]
     # Half a turn less of one of them, and it has a score again.
@@ -152,7 +152,9 @@ def test_weights_beyond_the_range_of_a_double(hyper: Hyper, weighted: bool) -> N
     exact = Interference(truth, hyper, phi)
     assert_interferes(fitted, records, cells, items, exact)
     assert_interferes(fitted, records[:5], None, [(own, {}) for own in bags[:5]], exact)
-    shares = fitted.explain(records, theta=cells).table.group_by("item").agg(pl.col("share").sum())
+    shares = (
+        fitted.explain_local(records, theta=cells).table.group_by("item").agg(pl.col("share").sum())
+    )
     np.testing.assert_allclose(shares["share"], 1, rtol=0, atol=1e-9)
     fitted.set_params(phases={})
     plain = Interference(truth, hyper, {})

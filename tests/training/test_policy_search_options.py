@@ -34,7 +34,7 @@ DEFAULTS = {
     "max_candidates": None,
     "time_limit": None,
     "random_state": 0,
-    "progress": None,
+    "verbose": None,
 }
 
 
@@ -101,7 +101,7 @@ BAD_OPTIONS = [
     *(("random_state", value) for value in ("luck", -1)),
     *(("priorities", value) for value in (3, 1.5)),
     *(("start", value) for value in (3, 1.5)),
-    *(("progress", value) for value in ("often", 3.5)),
+    *(("verbose", value) for value in ("often", 3.5)),
 ]
 
 
@@ -274,26 +274,26 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("progress", [None, False])
-def test_nothing_is_printed_in_a_pipe(progress: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    learnt(*noisy(0), PolicyAgent(progress=progress))
+@pytest.mark.parametrize("verbose", [None, False])
+def test_nothing_is_printed_in_a_pipe(verbose: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    learnt(*noisy(0), PolicyAgent(verbose=verbose))
     assert capfd.readouterr() == ("", "")
 
 
 def test_progress_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
-    learnt(*noisy(0), PolicyAgent(progress=True))
+    learnt(*noisy(0), PolicyAgent(verbose=True))
     out, err = capfd.readouterr()
     assert out == ""
     assert err.strip()
 
 
-@pytest.mark.parametrize(("progress", "shown"), [(None, True), (True, True), (False, False)])
+@pytest.mark.parametrize(("verbose", "shown"), [(None, True), (True, True), (False, False)])
 def test_progress_in_a_terminal(
-    progress: Any, shown: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    verbose: Any, shown: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     terminal, clock = Terminal(), count()
     monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))  # it all takes long
     monkeypatch.setattr(sys, "stderr", terminal)
-    learnt(*noisy(0), PolicyAgent(progress=progress))
+    learnt(*noisy(0), PolicyAgent(verbose=verbose))
     assert bool(terminal.getvalue()) == shown
     assert capfd.readouterr().out == ""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from stc._core import formulas
 from stc._core.corpus import Phases
-from stc._core.formulas import Floats
+from stc._core.formulas import Floats, Hyper
 from stc._core.model import Model
 from stc._core.observations import Observations
 from stc._core.scoring import Contributions, Scorer, seen_share
@@ -24,14 +25,6 @@ _BLOCK_TUPLES = 1 << 21
 Policy = tuple[Subset, ...]
 # A function of scores `U_i` and the power p.
 Answer = Callable[[Floats, Floats | float], NDArray[Any]]
-
-
-class Hyper(NamedTuple):
-    """The three hyper-parameters of the weights."""
-
-    power: float
-    balance: float
-    entropy: float
 
 
 def read_policy(sets: Sequence[Sequence[str]], dimensions: Dimensions, where: str) -> Policy:
@@ -72,7 +65,7 @@ class Cascade:
     policy
         Sets of dimensions that the model has, the empty one last.
     hyper
-        Power, balance and entropy.
+        The settings that act at prediction time.
     max_tuples
         Largest number of tuples of one item.
     phases
@@ -94,13 +87,9 @@ class Cascade:
         self.phases = model.phases if phases is None else phases
         self._scorers: dict[Subset, Scorer] = {}
         self._lock = threading.Lock()
-        # The power of the empty set is not used: its scores are all 0.
-        self._powers = np.array(
-            [
-                hyper.power / self.phases[s].sharpness if s in self.phases else hyper.power
-                for s in policy
-            ]
-        )
+        # The exponents are 1 / power. That of the empty set is not used: its scores are all 0.
+        self._powers = hyper.power / np.array(list(map(self.sharpness, policy)))
+        self._frequencies = model.frequencies, model.floor(hyper.floor)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
@@ -119,10 +108,24 @@ class Cascade:
         return scorer
 
     def _new_scorer(self, subset: Subset) -> Scorer:
-        log_W = formulas.log_weights(self.model.corpora[subset].mass, *self.hyper)
-        phases = self.phases.get(subset)
-        angles = None if phases is None else phases.angles
-        return Scorer(self.model.index(subset), log_W, self.hyper.power, angles)
+        return Scorer(self.model.index(subset), *self.log_weights(subset), self.hyper.power)
+
+    def log_weights(self, subset: Subset) -> tuple[sparse.csr_array, Floats | None]:
+        """Return `ln W_ij` of a set, and `phi_ij` of each entry; None: all are 0."""
+        mass, phases = self.model.corpora[subset].mass, self.phases.get(subset)
+        log_W = formulas.log_weights(mass, self.hyper, self.model.frequencies)
+        if phases is None or not phases.angles.any():  # without any, the sums are real
+            return log_W, None
+        # Entries that only the prior has are not turned.
+        return log_W, formulas.entries_at(formulas.with_data(mass, phases.angles), log_W)
+
+    def sharpness(self, subset: Subset) -> float:
+        """Return the factor of the exponent 1/p of the scores of a set."""
+        return self.hyper.sharpness * self.phase_sharpness(subset)
+
+    def phase_sharpness(self, subset: Subset) -> float:
+        """Return the sharpness that goes with the phases of a set."""
+        return self.phases[subset].sharpness if subset in self.phases else 1.0
 
     def map(self, observed: Observations, answer: Answer) -> NDArray[Any]:
         """Apply `answer` to the scores `U_i` (items x classes) and powers of each block.
@@ -142,20 +145,15 @@ class Cascade:
 
     def probabilities(self, observed: Observations) -> Floats:
         """Return `X_i` of each item."""
-        frequencies = self.model.frequencies
-        return self.map(observed, lambda U, power: formulas.probabilities(U, power, frequencies))
+        return self.map(observed, lambda U, p: formulas.probabilities(U, p, *self._frequencies))
 
     def log_probabilities(self, observed: Observations) -> Floats:
         """Return `ln X_i` of each item."""
-        frequencies = self.model.frequencies
-        return self.map(
-            observed, lambda U, power: formulas.log_probabilities(U, power, frequencies)
-        )
+        return self.map(observed, lambda U, p: formulas.log_probabilities(U, p, *self._frequencies))
 
     def most_probable(self, observed: Observations) -> NDArray[np.intp]:
         """Return `argmax_i X_i` of each item."""
-        frequencies = self.model.frequencies
-        return self.map(observed, lambda U, _: formulas.most_probable(U, frequencies))
+        return self.map(observed, lambda U, p: formulas.most_probable(U, p, *self._frequencies))
 
     def scores(self, observed: Observations) -> tuple[Floats, NDArray[np.int64]]:
         """Return `U_i` of each item, and the index in the policy of the set that gave them."""
@@ -164,13 +162,13 @@ class Cascade:
             return parts[0]
         return np.concatenate([U for U, _ in parts]), np.concatenate([used for _, used in parts])
 
-    def most_probable_of(self, U: Floats) -> NDArray[np.intp]:
-        """Return `argmax_i X_i` of items, given their scores."""
-        return formulas.most_probable(U, self.model.frequencies)
+    def most_probable_of(self, U: Floats, used: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return `argmax_i X_i` of items, given their scores and the index of their set."""
+        return formulas.most_probable(U, self._powers[used][:, None], *self._frequencies)
 
     def probabilities_of(self, U: Floats, used: NDArray[np.int64]) -> Floats:
         """Return `X_i` of items, given their scores and the index of the set that gave them."""
-        return formulas.probabilities(U, self._powers[used][:, None], self.model.frequencies)
+        return formulas.probabilities(U, self._powers[used][:, None], *self._frequencies)
 
     def _scores(
         self, observed: Observations, numbers: NDArray[Any]

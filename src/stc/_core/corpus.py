@@ -27,6 +27,10 @@ from stc.exceptions import NeverLearntError
 _ROUNDING = 1e-9
 # A mass must not underflow to 0, or its entry would be absent while its items are present.
 MIN_MASS = float(np.finfo(np.float64).tiny)
+# The sum of masses that were raised to MIN_MASS is less; their items may have less mass.
+_UNDERFLOW = 1e-290
+# How much of the mass of a class rounding may lose in unlearning, and how much a reader accepts.
+_MAX_LOST, _MAX_CROWDED = 0.5, 1.0
 # Smaller batches are counted in one thread.
 _MANY_ITEMS = 10_000
 
@@ -173,7 +177,7 @@ class Corpus:
         support[places] -= other.support
         kept = support > 0
         # A mass must be left where an item is left, and none where none is.
-        wrong = np.where(kept, mass <= 0, np.abs(mass) > _ROUNDING * self.mass.data)
+        wrong = np.where(kept, mass < MIN_MASS, np.abs(mass) > _ROUNDING * self.mass.data)
         _raise_if_any(support < 0, self.mass, "were not learnt that often")
         _raise_if_any(wrong, self.mass, "were learnt with other weights")
         rows = items_of(self.mass.indptr)[kept]
@@ -181,13 +185,17 @@ class Corpus:
         phases = self.phases and replace(self.phases, angles=self.phases.angles[kept])
         return Corpus.of_entries([entries], [rows], self.mass.shape, phases)
 
-    def crowded(self, items: Floats, before: Floats) -> int | None:
+    def crowded(self, items: Floats, before: Floats | None = None) -> int | None:
         """Return a class whose entries have more mass than its items, or None.
 
         `items` is the mass of the items of each class, and `before` that mass before a
-        subtraction, to which rounding errors are relative.
+        subtraction, to which rounding errors are relative. Without `before` the history of the
+        corpus is unknown, and every corpus that a subtraction may have left is accepted.
         """
-        wrong = np.flatnonzero(self.class_mass() - items > _ROUNDING * before)
+        allowed = _MAX_CROWDED * items
+        if before is not None:
+            allowed = np.minimum(_ROUNDING * before, _MAX_LOST * items)
+        wrong = np.flatnonzero(self.class_mass() - items > allowed + _UNDERFLOW)
         return int(wrong[0]) if len(wrong) else None
 
     def _places(self, other: Corpus) -> NDArray[Any]:
@@ -217,7 +225,8 @@ def count_classes(target: Column, sample_weight: Floats) -> Entries:
     support = np.bincount(classes, minlength=target.n_values)
     used = np.flatnonzero(support)
     totals = sum_at(classes, mass, target.n_values)
-    return Entries(np.zeros_like(used), used, totals[used], support[used])
+    mass = np.maximum(totals[used], MIN_MASS)
+    return Entries(np.zeros_like(used), used, mass, support[used])
 
 
 def _count_cells(column: Column, target: Column, scale: Floats | float) -> Entries:

@@ -7,20 +7,47 @@ return new arrays. Absent entries stay absent, so no zero is ever raised to a po
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stc._core.observations import items_of, sum_at
+from stc._core.observations import items_of, offsets_of, sum_at
 
 Floats = NDArray[np.float64]
 
 # An entropy weight below this is a rounding error: the feature is equally frequent in all classes.
-_NO_INFORMATION = 1e-12
+NO_INFORMATION = 1e-12
 # exp() of a larger number may overflow a double.
 _LARGEST_EXPONENT = 600.0
+
+
+class Hyper(NamedTuple):
+    """The settings that act at prediction time.
+
+    Attributes
+    ----------
+    power, balance, entropy
+        The p, b and h of the paper.
+    prior
+        The alpha of `C_ij + alpha f_i`: mass added to each feature, spread by class frequencies.
+    sharpness
+        The s of `U_i^(s/p)`.
+    floor
+        The share m of the class frequencies in every answer.
+    """
+
+    power: float
+    balance: float
+    entropy: float
+    prior: float = 0.0
+    sharpness: float = 1.0
+    floor: float = 0.0
+
+
+# The standard configuration of the paper.
+PAPER = Hyper(0.5, 1.0, 1.0)
 
 
 def entropy_weights(C: sparse.csr_array, per_class: Floats | None = None) -> Floats:
@@ -35,49 +62,70 @@ def entropy_weights(C: sparse.csr_array, per_class: Floats | None = None) -> Flo
     n_classes = np.count_nonzero(per_class)
     if n_classes < 2:
         return np.ones(C.shape[0])
-    P = C.data / per_class[i]
+    # A share must not underflow to 0, whose logarithm is not finite.
+    P = np.maximum(C.data / per_class[i], np.finfo(np.float64).tiny)
     P /= sum_at(j, P, C.shape[0])[j]
     H: Floats = sum_at(j, P * np.log(P * n_classes), C.shape[0]) / np.log(n_classes)
-    H[H < _NO_INFORMATION] = 0.0
+    H[H < NO_INFORMATION] = 0.0
     np.minimum(H, 1.0, out=H)
     return H
 
 
-def log_balanced(C: sparse.csr_array, balance: float) -> Floats:
-    """Return `ln B_ij` of each entry, `B_ij = C_ij / ((sum_i' C_i'j)^(1-b) (sum_j' C_ij')^b)`."""
+def with_prior(C: sparse.csr_array, prior: float, frequencies: Floats) -> sparse.csr_array:
+    """Return `C_ij + alpha f_i` for each feature with mass and each class with entries."""
+    if prior == 0:
+        return C
+    rows = np.flatnonzero(np.diff(C.indptr))
+    classes = np.flatnonzero(sum_at(C.indices, C.data, C.shape[1]))
+    dense = C[rows][:, classes].toarray() + prior * frequencies[classes]
+    lengths = np.zeros(C.shape[0], dtype=np.int64)
+    lengths[rows] = len(classes)
+    columns = np.tile(classes, len(rows))
+    return sparse.csr_array((dense.ravel(), columns, offsets_of(lengths)), shape=C.shape)
+
+
+def log_balanced(C: sparse.csr_array, balance: float, per_class: Floats | None = None) -> Floats:
+    """Return `ln B_ij` of each entry, `B_ij = C_ij / ((sum_i' C_i'j)^(1-b) (sum_j' C_ij')^b)`.
+
+    `per_class` is the mass of each class; by default the column sums of `C`.
+    """
     log_B: Floats = np.log(C.data)
     if balance != 1:
         j = items_of(C.indptr)
         per_feature = sum_at(j, C.data, C.shape[0])
         log_B -= (1 - balance) * np.log(per_feature[j])
     if balance != 0:
-        per_class = sum_at(C.indices, C.data, C.shape[1])
+        if per_class is None:
+            per_class = sum_at(C.indices, C.data, C.shape[1])
         with np.errstate(divide="ignore"):  # classes without entries are not used
             log_B -= balance * np.log(per_class)[C.indices]
     return log_B
 
 
-def log_weights(
-    C: sparse.csr_array, power: float, balance: float, entropy: float
-) -> sparse.csr_array:
-    """Return `ln W_ij`, `W_ij = H_j^h B_ij^p`, with `H_j^0 = 1`; -inf where `H_j` is 0."""
-    return next(log_weights_of_many(C, [(power, balance, entropy)]))
+def log_weights(C: sparse.csr_array, hyper: Hyper, frequencies: Floats) -> sparse.csr_array:
+    """Return `ln W_ij`, `W_ij = H_j^h B_ij^p`, with `H_j^0 = 1`; -inf where `H_j` is 0.
+
+    With a prior, `C_ij` is `C_ij + alpha f_i`, but the mass of a class is that of the corpus.
+    """
+    per_class = sum_at(C.indices, C.data, C.shape[1])
+    C = with_prior(C, hyper.prior, frequencies)
+    return next(log_weights_of_many(C, [hyper], per_class))
 
 
 def log_weights_of_many(
-    C: sparse.csr_array, settings: Iterable[tuple[float, float, float]]
+    C: sparse.csr_array, settings: Iterable[Hyper], per_class: Floats | None = None
 ) -> Iterator[sparse.csr_array]:
-    """Yield `ln W_ij` for each (power, balance, entropy), sharing intermediate results."""
+    """Yield `ln W_ij` for each setting, sharing intermediate results; `C` has its prior."""
     balanced: dict[float, Floats] = {}
     log_H: Floats | None = None
-    for power, balance, entropy in settings:
+    for power, balance, entropy, *_ in settings:
         if balance not in balanced:
-            balanced[balance] = log_balanced(C, balance)
+            balanced[balance] = log_balanced(C, balance, per_class)
         log_W = power * balanced[balance]
         if entropy != 0:
             if log_H is None:
                 with np.errstate(divide="ignore"):
-                    log_H = np.log(entropy_weights(C))[items_of(C.indptr)]
+                    log_H = np.log(entropy_weights(C, per_class))[items_of(C.indptr)]
             log_W += entropy * log_H
         yield with_data(C, log_W)
 
@@ -141,31 +189,57 @@ def scores_by_logarithms(
     return np.asarray(np.abs(w.sum(axis=0)))
 
 
-def log_probabilities(U: Floats, power: Floats | float, frequencies: Floats) -> Floats:
-    """Return `ln X_i`, `X_i = U_i^(1/p) / sum_k U_k^(1/p)`; `ln f_i` where all `U_i` are 0."""
-    log_X, degenerate = _relative_logarithms(U, power)
+def log_probabilities(
+    U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
+) -> Floats:
+    """Return `ln X_i`; see `probabilities`."""
     with np.errstate(divide="ignore"):
+        log_X, degenerate = _relative_logarithms(np.log(U), power)
         log_X[degenerate] = np.log(frequencies)
-    log_X -= np.log(np.exp(log_X).sum(axis=1, keepdims=True))
-    return log_X
+        log_X -= np.log(np.exp(log_X).sum(axis=1, keepdims=True))
+        if floor is None:
+            return log_X
+        return np.asarray(np.logaddexp(log_X + np.log1p(-floor.sum()), np.log(floor)))
 
 
-def probabilities(U: Floats, power: Floats | float, frequencies: Floats) -> Floats:
-    """Return `X_i = U_i^(1/p) / sum_k U_k^(1/p)`; the class frequencies where all `U_i` are 0.
+def probabilities(
+    U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
+) -> Floats:
+    """Return `X_i = (1 - m) Q_i + m g_i` with `Q_i = U_i^(s/p) / sum_k U_k^(s/p)`.
 
-    `power` is p, or p / sharpness if a sharpness was learnt: one number, or one per item.
+    `power` is p / s: one number, or one per item. `frequencies` are the `Q_i` of items whose
+    `U_i` are all 0. `floor` is `m g_i`, the least probability of each class; None: m is 0.
     """
-    X, degenerate = _relative_logarithms(U, power)
+    with np.errstate(divide="ignore"):
+        return probabilities_of_logarithms(np.log(U), power, frequencies, floor)
+
+
+def probabilities_of_logarithms(
+    log_U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
+) -> Floats:
+    """Return `X_i` of items whose `ln U_i` are given; they may be changed.
+
+    `frequencies` and `floor` are the same for all items, or have a row for each.
+    """
+    X, degenerate = _relative_logarithms(log_U, power)
     np.exp(X, out=X)
-    X[degenerate] = frequencies
+    X[degenerate] = np.broadcast_to(frequencies, X.shape)[degenerate]
     X /= X.sum(axis=1, keepdims=True)
+    if floor is not None:
+        X *= 1 - floor.sum(axis=-1, keepdims=True)
+        X += floor
     return X
 
 
-def _relative_logarithms(U: Floats, power: Floats | float) -> tuple[Floats, NDArray[np.bool_]]:
+def floor_of(class_mass: Floats, share: float) -> Floats:
+    """Return the floor `m g_i`, `g_i = (m_i + 1/I) / (M + 1)`; classes are the last axis."""
+    n_classes = max(class_mass.shape[-1], 1)
+    total = class_mass.sum(axis=-1, keepdims=True)
+    return np.asarray(share * (class_mass + 1 / n_classes) / (total + 1))
+
+
+def _relative_logarithms(log_U: Floats, power: Floats | float) -> tuple[Floats, NDArray[np.bool_]]:
     """Return `ln U_i^(1/p)` minus the maximum of the item, and which items have only zeros."""
-    with np.errstate(divide="ignore"):
-        log_U: Floats = np.log(U)
     log_U /= power
     highest = log_U.max(axis=1, keepdims=True)
     degenerate: NDArray[np.bool_] = np.isneginf(highest[:, 0])
@@ -174,12 +248,23 @@ def _relative_logarithms(U: Floats, power: Floats | float) -> tuple[Floats, NDAr
     return log_U, degenerate
 
 
-def most_probable(U: Floats, frequencies: Floats) -> NDArray[np.intp]:
-    """Return `argmax_i X_i`, which is `argmax_i U_i`, so that no power has to be computed."""
+def most_probable(
+    U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
+) -> NDArray[np.intp]:
+    """Return `argmax_i X_i`; without a floor it is `argmax_i U_i`, and needs no power."""
+    if floor is not None:
+        return np.asarray(np.argmax(probabilities(U, power, frequencies, floor), axis=1))
     best: NDArray[np.intp] = np.argmax(U, axis=1)
     degenerate = U[np.arange(len(U)), best] == 0
     best[degenerate] = np.argmax(frequencies)
     return best
+
+
+def entries_at(table: sparse.csr_array, other: sparse.csr_array) -> Floats:
+    """Return the numbers of a table in the cells of the entries of another; 0 where it has none."""
+    if table.nnz == other.nnz:  # one has all entries of the other
+        return np.asarray(table.data)
+    return np.asarray(table[items_of(other.indptr), other.indices]).ravel()
 
 
 def with_data(C: sparse.csr_array, data: NDArray[Any]) -> sparse.csr_array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
@@ -18,7 +18,7 @@ from stc._core.vocabulary import Value
 from stc.exceptions import ParameterError
 
 # The attributes of a conjunction -> its values that are features; () holds the n-grams.
-SelectedSource = Mapping[tuple[str, ...], frozenset[Value]]
+SelectedConjunctions = Mapping[tuple[str, ...], frozenset[Value]]
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,28 @@ class Interactions:
         The conjunctions selected by the first batch; None: all conjunctions.
     ngrams
         Largest number of consecutive words in an n-gram; 1: single words only.
+    attributes
+        The tuples of attributes whose conjunctions are features; None: all up to the order.
     """
 
     order: int = 1
-    chosen: SelectedSource | None = None
+    chosen: SelectedConjunctions | None = None
     ngrams: int = 1
+    attributes: frozenset[tuple[str, ...]] | None = None
+
+    @classmethod
+    def of(cls, given: int | Iterable[Iterable[str]], ngrams: int = 1) -> Interactions:
+        """Return interactions up to an order, or of tuples of attributes."""
+        if not isinstance(given, Iterable):
+            return cls(int(given), ngrams=ngrams)
+        attributes = frozenset(tuple(sorted(names)) for names in given)
+        order = max(map(len, attributes), default=1)
+        return cls(order, ngrams=ngrams, attributes=attributes if attributes else None)
+
+    @property
+    def given(self) -> int | list[tuple[str, ...]]:
+        """The parameter that they come from."""
+        return self.order if self.attributes is None else sorted(self.attributes)
 
     @property
     def enabled(self) -> bool:
@@ -59,9 +76,13 @@ class Interactions:
         for size in range(2, min(self.order, len(attributes)) + 1):
             for parts in combinations(attributes, size):
                 names = tuple(str(column.attribute) for column in parts)
-                if self.chosen is None or names in self.chosen:
+                if self._makes(names):
                     columns.append(_conjunction(names, parts))
         return columns
+
+    def _makes(self, names: tuple[str, ...]) -> bool:
+        """Return whether conjunctions of these attributes are features."""
+        return all(made is None or names in made for made in (self.attributes, self.chosen))
 
     def _restricted(self, column: Column) -> Column:
         """Return a conjunction with its chosen values only."""
@@ -74,7 +95,7 @@ class Interactions:
 
     def sizes(self, observed: Observations) -> Floats:
         """Return the number of values and conjunctions of each item."""
-        if self.chosen is not None and self.order > 1:
+        if self.order > 1 and (self.chosen is not None or self.attributes is not None):
             return self._sizes_of_chosen(observed)
         order = min(self.order, len(observed.columns))
         total = np.zeros((order + 1, observed.n_items))
@@ -88,7 +109,8 @@ class Interactions:
     def _sizes_of_chosen(self, observed: Observations) -> Floats:
         lengths = {str(c.attribute): c.lengths().astype(np.float64) for c in observed.columns}
         total = np.zeros(observed.n_items)
-        for names in [*((name,) for name in lengths), *(self.chosen or ())]:
+        made = filter(self._makes, self.chosen or self.attributes or ())
+        for names in [*((name,) for name in lengths), *made]:
             if lengths.keys() >= set(names):
                 total += np.prod([lengths[name] for name in names], axis=0)
         return total
@@ -101,10 +123,10 @@ class Interactions:
         if needed > most:
             width = len(observed.columns)
             sets = sum(comb(width, size) for size in range(2, min(self.order, width) + 1))
-            if self.chosen is not None:
-                sets = len(self.chosen)
+            if self.chosen is not None or self.attributes is not None:
+                sets = len(self.chosen or self.attributes or ())
             raise ParameterError(
-                f"interactions={self.order} would make {sets:,} conjunctions of the {width} "
+                f"interactions={self.given} would make {sets:,} conjunctions of the {width} "
                 f"attributes and {needed:,.0f} entries for {observed.n_items:,} items, more than "
                 f"max_tuples={most:,}",
                 hint="lower interactions, leave attributes out, or raise max_tuples",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus, Phases
 from stc._core.counting import BatchCounts
-from stc._core.formulas import Floats
+from stc._core.formulas import Floats, floor_of
 from stc._core.interactions import Interactions
 from stc._core.observations import Column, Observations
 from stc._core.scales import Scale
@@ -101,6 +101,10 @@ class Model:
         mass = self.class_mass
         total = mass.sum()
         return mass / total if total else np.full(len(mass), 1 / max(len(mass), 1))
+
+    def floor(self, share: float) -> Floats | None:
+        """Return the least probability of each class; None if the share m is 0."""
+        return None if share == 0 else floor_of(self.class_mass, share)
 
     @property
     def phases(self) -> dict[Subset, Phases]:

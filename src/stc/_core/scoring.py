@@ -51,25 +51,25 @@ class Scorer:
         Maps the values of items to rows of the weights.
     log_weights
         `ln W_ij`, a row per feature, a column per class.
-    power
-        The p of `x_j^p`.
     angles
         `phi_ij` of each entry of the weights; None: all are 0.
+    power
+        The p of `x_j^p`.
     """
 
     def __init__(
         self,
         index: Index,
         log_weights: sparse.csr_array,
+        angles: Floats | None,
         power: float,
-        angles: Floats | None = None,
     ) -> None:
         self.index = index
         self.power = power
         weights, self._within_range = formulas.weights(log_weights)
         self._logarithms = _padded(log_weights)
         self._angles = None
-        if angles is not None and angles.any():  # without any, the sums are real
+        if angles is not None:
             weights = formulas.with_data(weights, formulas.turned(weights.data, -angles))
             self._angles = formulas.with_data(self._logarithms, angles)
         table = _padded(weights)

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -29,6 +29,8 @@ _MANY_CELLS = 20_000
 # Number of entries of a sparse matrix that are sorted at a time.
 _BLOCK_ENTRIES = 1 << 18
 _ROW_TYPES = (list, tuple, np.ndarray)
+# Length of the n-grams that are counted before it is chosen whether they pay.
+MOST_NGRAMS = 2
 
 
 def encode(
@@ -36,7 +38,7 @@ def encode(
     *,
     missing: Missing = "ignore",
     tokenizer: Tokenizer | None = None,
-    ngrams: int = 1,
+    ngrams: int | Literal["auto"] = 1,
     names: Sequence[str] = (),
     counts: bool = False,
 ) -> Observations:
@@ -51,15 +53,16 @@ def encode(
     tokenizer
         Splits a document into tokens; None: words and punctuation.
     ngrams
-        Largest n of the n-grams of documents.
+        Largest n of the n-grams of documents; "auto": those to choose from, if X has documents.
     names
         The attributes of a fitted model: a record that lacks one has a missing value there.
     counts
         Whether an array of numbers holds counts, for a model fitted to a sparse matrix.
     """
     with library_errors("X"):
-        observed = _encode(X, _Options(missing, tokenizer, ngrams, names), counts)
-    if ngrams > 1 and observed.kind != "documents":
+        longest = MOST_NGRAMS if ngrams == "auto" else ngrams
+        observed = _encode(X, _Options(missing, tokenizer, longest, names), counts)
+    if ngrams != "auto" and ngrams > 1 and observed.kind != "documents":
         raise ParameterError(f"ngrams={ngrams} is for documents (strings); X holds {observed.kind}")
     return replace(observed, missing=missing)
 

@@ -171,11 +171,12 @@ class BatchReader:
         if self.roles.text is not None:
             X = column_of(X, self.roles.text)
         parameters = self.parameters
+        ngrams = parameters["ngrams"] if model is None else model.interactions.ngrams
         observed = encode(
             X,
             missing=parameters["missing"],
             tokenizer=parameters["tokenizer"],
-            ngrams=parameters["ngrams"] if model is None else model.interactions.ngrams,
+            ngrams=ngrams,
             names=() if model is None else model.schema.names,
             counts=model is not None and model.schema.kind == "counts",
         )

@@ -26,6 +26,8 @@ from stc.exceptions import DataError, DataTypeError, MissingLabelError, Paramete
 
 # Types that hold the labels of an item.
 _BAGS = (list, tuple, set, frozenset, np.ndarray)
+# The sum of the weights of any number of items must be finite.
+_MAX_SAMPLE_WEIGHT = 1e290
 
 
 def encode_target(y: Any, known: TargetForm | None = None) -> Target:
@@ -257,6 +259,14 @@ def encode_sample_weight(
             hint="give one weight for each item",
         )
     check_weights(weights, column=column, what=what)
+    heavy = np.flatnonzero(weights > _MAX_SAMPLE_WEIGHT)
+    if len(heavy):
+        item = int(heavy[0])
+        raise DataError(
+            f"{what} must be at most {_MAX_SAMPLE_WEIGHT}, got {weights[item]}",
+            column=column,
+            item=item,
+        )
     return weights
 
 

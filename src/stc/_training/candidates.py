@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stc._core.cascade import Hyper
+from stc._core.formulas import Hyper
 from stc._core.interactions import Interactions
 from stc._core.observations import Observations
 from stc._core.schema import KIND_NAMES
@@ -111,8 +111,8 @@ class Grids:
         return self._hypers(_FEW_WITH_PHASES)
 
     def _hypers(self, auto: Mapping[str, tuple[float, ...]]) -> list[Hyper]:
-        grids = [grid_values(getattr(self, name), auto[name]) for name in Hyper._fields]
-        return [Hyper(*values) for values in product(*grids)]
+        grids = [grid_values(getattr(self, name), values) for name, values in auto.items()]
+        return [Hyper(**dict(zip(auto, values, strict=True))) for values in product(*grids)]
 
 
 def with_other_penalties(candidates: Iterable[Candidate], documents: bool) -> list[Candidate]:

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stc._core import formulas
-from stc._core.cascade import Hyper
-from stc._core.formulas import Floats
+from stc._core.formulas import Floats, Hyper
 from stc._core.matrix import shares
 from stc._core.model import Model
 from stc._core.observations import Column, Observations, items_of, offsets_of, sum_at, sum_by_item
@@ -235,7 +234,7 @@ class CrossFit:
                 for batch in _batches(numbers, self.mass.shape):
                     U = rows @ self._stacked([hypers[k] for k in batch], fold)
                     for number, scores in zip(batch, np.split(U, len(batch), axis=1), strict=True):
-                        p = hypers[number].power
+                        p = hypers[number].power / hypers[number].sharpness
                         results[number][items] = formulas.probabilities(
                             np.ascontiguousarray(scores), p, self.frequencies[fold]
                         )
@@ -269,7 +268,8 @@ class CrossFit:
         rows = self.mass.indices[entries].astype(np.int64) * len(items) + positions
         shape = (truth.size, self.mass.nnz)
         weight = self.sample_weight[items]
-        return Objective.of(data, rows, entries, shape, truth, weight, 1 / hyper.power)
+        exponent = hyper.sharpness / hyper.power
+        return Objective.of(data, rows, entries, shape, truth, weight, exponent)
 
 
 def _ranges(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.special import expit, logit
 
-from stc._core.cascade import Cascade, Hyper
-from stc._core.formulas import Floats
+from stc._core.cascade import Cascade
+from stc._core.formulas import Floats, Hyper
 from stc._core.model import Model, union_of_classes
 from stc._core.observations import Column, Observations, sum_at
 from stc.exceptions import NeverLearntError

@@ -14,9 +14,8 @@ import polars as pl
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from stc._core.cascade import Hyper
 from stc._core.corpus import Phases
-from stc._core.formulas import Floats
+from stc._core.formulas import Floats, Hyper
 from stc._core.model import Model, label_repr
 from stc._core.observations import Column, Observations
 from stc._training.crossfit import CrossFit
@@ -65,7 +64,7 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         Seconds after which no other penalty is tried.
     random_state : int or RandomState, default=0
         Seed of the folds and of the phases at the start.
-    progress : bool, default=None
+    verbose : bool, default=None
         Whether to show a progress bar. None: only on a terminal.
 
     Examples
@@ -88,7 +87,7 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
         "max_amplitudes": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
-        "progress": [bool, None],
+        "verbose": ["verbose", None],
     }
 
     penalties: tuple[float, ...] = (16.0, 4.0, 1.0, 0.25)
@@ -99,7 +98,7 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
     max_amplitudes: int = 60_000_000
     time_limit: float | None = None
     random_state: Any = 0
-    progress: bool | None = None
+    verbose: bool | None = None
 
 
 class Choice(NamedTuple):
@@ -162,7 +161,7 @@ class _PhaseSearch:
         self.deadline = time.monotonic() + limit
 
     def run(self) -> tuple[Phases | None, pl.DataFrame]:
-        with Progress("learning the phases", self.learner.progress) as progress:
+        with Progress("learning the phases", self.learner.verbose) as progress:
             choice = self._validated(progress) if self.learner.validation else self._first()
             phases = self._final(choice, progress)
         _log(choice, phases)

@@ -16,9 +16,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from stc._core import formulas
-from stc._core.cascade import Hyper, Policy, read_policy
+from stc._core.cascade import Policy, read_policy
 from stc._core.corpus import Corpus, count
-from stc._core.formulas import Floats
+from stc._core.formulas import Floats, Hyper
 from stc._core.observations import Column, Observations
 from stc._core.product import cartesian_product
 from stc._core.scoring import Scorer
@@ -72,7 +72,7 @@ class PolicyAgent(BaseEstimator):  # type: ignore[misc]
         Seconds after which the best policy so far is returned.
     random_state : int, RandomState instance or None, default=0
         Seed of the splits. None: other splits in every call.
-    progress : bool, default=None
+    verbose : bool, default=None
         Whether to show a progress bar. None: only on a terminal.
 
     Examples
@@ -97,7 +97,7 @@ class PolicyAgent(BaseEstimator):  # type: ignore[misc]
         "max_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
         "random_state": ["random_state"],
-        "progress": ["boolean", None],
+        "verbose": ["verbose", None],
     }
 
     loss: Literal["norm", "log"] = "norm"
@@ -111,7 +111,7 @@ class PolicyAgent(BaseEstimator):  # type: ignore[misc]
     max_candidates: int | None = None
     time_limit: float | None = None
     random_state: int | np.random.RandomState | None = 0
-    progress: bool | None = None
+    verbose: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class _GreedySearch:
     def run(self) -> State:
         """Search until no state is better, all dimensions are used, or time is up."""
         state = self._first()
-        with Progress("learning the policy", self.agent.progress) as progress:
+        with Progress("learning the policy", self.agent.verbose) as progress:
             while len(state.path) < self.most:
                 better = self._step(state, progress)
                 if better is None:
@@ -302,23 +302,25 @@ class _Validation:
     def predictions(self, column: Column, fallback: tuple[Floats, ...]) -> tuple[Floats, ...]:
         """Return probabilities by a column of features; the fallback where there is no score."""
         column = replace(column, attribute=None, values=None)
-        tasks = list(zip(self._splits, fallback, strict=True))
+        tasks = list(zip(self._splits, self.frequencies, fallback, strict=True))
         many = self.observed.n_items >= _MANY_ITEMS
         return tuple(
             thread_map(lambda task: self._predicted(column, *task), tasks, worthwhile=many)
         )
 
-    def _predicted(self, column: Column, split: _Holdout, fallback: Floats) -> Floats:
+    def _predicted(
+        self, column: Column, split: _Holdout, frequencies: Floats, fallback: Floats
+    ) -> Floats:
         learnt = Observations("table", len(split.sample_weight), (column.select(split.train),))
         entries = count(learnt, split.target, split.sample_weight)
         shape = (column.n_values, split.truth.shape[1])
         corpus = Corpus.of_entries(entries, [entries[0].codes], shape)
-        log_W = formulas.log_weights(corpus.mass, *self.hyper)
-        scorer = Scorer(Vocabulary(size=column.n_values), log_W, self.hyper.power)
+        log_W = formulas.log_weights(corpus.mass, self.hyper, frequencies[0])
+        scorer = Scorer(Vocabulary(size=column.n_values), log_W, None, self.hyper.power)
         held_out = Observations("table", len(split.weight), (column.select(~split.train),))
         U = scorer.map(held_out, lambda U: U)
         # Rows without a score, for which the frequencies stand here, are replaced.
-        P = formulas.probabilities(U, self.hyper.power, fallback[0])
+        P = formulas.probabilities(U, self.hyper.power / self.hyper.sharpness, fallback[0])
         return np.where(U.any(axis=1, keepdims=True), P, fallback)
 
     def value(self, predictions: tuple[Floats, ...]) -> float:

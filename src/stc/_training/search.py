@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.utils.parallel import Parallel, delayed
 
-from stc._core.cascade import Hyper
-from stc._core.formulas import Floats
+from stc._core.formulas import Floats, Hyper
 from stc._core.target import TargetForm
 from stc._training.candidates import Candidate, Grids, with_other_penalties
 from stc._training.descent import Descent, random_start, scaled_penalty
@@ -65,7 +64,7 @@ class Search:
     score: ScoreFunction
     seed: int
     n_jobs: int | None
-    progress: bool | None
+    verbose: bool | None
     trials: list[Trial] = field(default_factory=list)
 
     @property
@@ -147,7 +146,7 @@ class Search:
             for key, split in jobs
         ]
         scores: dict[tuple[Candidate, int], list[float]] = {}
-        with Progress("tuning the phases", self.progress) as progress:
+        with Progress("tuning the phases", self.verbose) as progress:
             results = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(tasks)
             for number, ((key, _), by_penalty) in enumerate(zip(jobs, results, strict=True)):
                 progress.update(number, len(jobs), f"round {stage}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from stc._core.formulas import Hyper
 from stc._core.model import Model
 from stc._input.reader import NO_ROLES, Roles
 from stc._training.label_thresholds import ThresholdCounts
@@ -34,6 +36,33 @@ PHASE_HISTORY = pl.Schema(
 )
 
 
+# The settings that were tried, with their loss by leave-one-out.
+CHOICES = pl.Schema({**dict.fromkeys(Hyper._fields, pl.Float64()), "loss": pl.Float64()})
+
+
+@dataclass(frozen=True)
+class LooScore:
+    """Figures of exact leave-one-out over the items that chose the settings.
+
+    Attributes
+    ----------
+    accuracy, log_loss
+        Means over the items.
+    items
+        Number of distinct items.
+    baseline
+        Share of the most frequent class, the accuracy of always guessing it.
+    repeated
+        Share of all items that occur more than once.
+    """
+
+    accuracy: float
+    log_loss: float
+    items: int
+    baseline: float
+    repeated: float
+
+
 @dataclass(frozen=True, eq=False)
 class FittedState:
     """Everything that learning produces, as one value that never changes.
@@ -54,6 +83,12 @@ class FittedState:
         Which columns of the data are the targets, the weight or the text.
     batches
         Ids of the batches that were learnt.
+    chosen
+        Values of the settings that were chosen by leave-one-out.
+    choices
+        What was tried to choose them; None if none were chosen.
+    loo
+        The figures of leave-one-out for the chosen settings.
     """
 
     model: Model
@@ -63,6 +98,9 @@ class FittedState:
     phase_history: pl.DataFrame | None = None
     roles: Roles = NO_ROLES
     batches: frozenset[str] = frozenset()
+    chosen: Mapping[str, float] = field(default_factory=dict)
+    choices: pl.DataFrame | None = None
+    loo: LooScore | None = None
 
     def merged(self, other: FittedState) -> FittedState:
         """Return the state that has learnt the items of both; the ids of batches stay ours."""

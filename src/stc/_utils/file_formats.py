@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from stc._utils.atomic import atomic_write
+from stc._utils.database_url import refuse_url
 from stc.exceptions import ParameterError
 
 if TYPE_CHECKING:  # the command lists formats without importing polars
@@ -162,6 +163,7 @@ def open_bytes(path: str) -> BinaryIO:
 
 def write_frames(frames: Iterable[pl.DataFrame], schema: pl.Schema, to: Any) -> Path:
     """Write frames of one schema to a file, all of them or none, and return its path."""
+    refuse_url(to, "name a file")
     path = Path(to)
     written = format_of(path, compressed=False)
     written.check_schema(schema, str(path))

@@ -30,11 +30,12 @@ from stc.cli.signals import endings_as_errors, robust_streams, signals_raise
 _ABOUT = (
     "The Sparse Tensor Classifier: an explainable classifier for categorical data.\n\n"
     "DATA is a file that ends with .csv, .tsv, .jsonl, .parquet or .arrow, also with .gz; several "
-    "of them as a quoted pattern, 'data/*.csv'; or - for the standard input. MODEL is one file."
+    "of them as a quoted pattern, 'data/*.csv'; or - for the standard input. MODEL is a file, or a "
+    "model in a database: store-url#name, as in sqlite:///zoo.db#zoo."
 )
 _CODES = (
-    "Exit codes: 0 success, 1 unexpected (a bug), 2 wrong usage, 3 a file cannot be read or "
-    "written, 4 the data is not right, 5 not a model, 6 a package is not installed, "
+    "Exit codes: 0 success, 1 unexpected (a bug), 2 wrong usage, 3 a file or a store cannot be "
+    "read or written, 4 the data is not right, 5 not a model, 6 a package is not installed, "
     "130 interrupted (129, 143: by SIGHUP, SIGTERM)."
 )
 _HELP = ["-h", "--help"]
@@ -108,7 +109,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return code if isinstance(code, int) else 0
 
     with robust_streams(), signals_raise():
-        return exit_code(work, output)
+        return exit_code(work, output, given)
 
 
 def _application() -> Any:

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from stc._utils.file_formats import FORMATS, FileFormat, find_format, open_bytes, suffixes
 from stc.cli.errors import DATA, FILE, USAGE, CommandError
+from stc.cli.urls import is_url
 from stc.exceptions import ParameterError
 
 # The standard input and output.
@@ -82,7 +83,7 @@ class Data:
     def close(self) -> None:
         """Delete what was decompressed."""
         if "_scanned" in vars(self):
-            for file in self._scanned.source.unpacked:
+            for file in self._scanned.backend.unpacked:
                 file.close()
 
     def source(self, **selection: Any) -> Any:
@@ -135,6 +136,8 @@ def _found(path: str, kind: str | None) -> Iterator[Data]:
 
 
 def _paths(given: str) -> tuple[str, ...]:
+    if is_url(given) and not os.path.exists(given):
+        raise CommandError("DATA is a file, a pattern or -, not a URL", USAGE)
     if not os.path.exists(given) and glob.has_magic(given):
         paths = tuple(sorted(glob.glob(given, recursive=True)))
         if not paths:
@@ -214,7 +217,7 @@ def _check_header(path: str, name: str, separator: str) -> None:
 
 def named_columns(names: Sequence[str] | None, source: Any, data: Data) -> list[str]:
     """Return the columns that an option names: one by one, or separated by commas."""
-    present = list(source.source.names)
+    present = list(source.backend.names)
     columns: list[str] = []
     for name in names or ():
         parts = [part.strip() for part in name.split(",")]
@@ -267,10 +270,12 @@ def _guessed_cause(present: Sequence[str]) -> str:
 # --- outputs --------------------------------------------------------------------------------------
 
 
-def check_output(path: str, *inputs: str) -> None:
+def check_output(path: str, *inputs: str | None) -> None:
     """Refuse an output that cannot be written, or is an input, before any work is done."""
     if path == DASH:
         return
+    if is_url(path):
+        raise CommandError("the output is a file, not a URL", USAGE)
     folder = Path(path).parent
     if not folder.is_dir():
         raise CommandError(f"{path}: there is no folder {str(folder)!r}", FILE)
@@ -280,7 +285,7 @@ def check_output(path: str, *inputs: str) -> None:
         raise CommandError(f"{path}: is a device or a pipe; name a file", FILE)
     if not os.access(folder, os.W_OK):
         raise CommandError(f"{path}: the folder {str(folder)!r} cannot be written to", FILE)
-    for name in inputs:
+    for name in filter(None, inputs):
         files = [name] if os.path.exists(name) else glob.glob(name, recursive=True)
         if os.path.exists(path) and any(os.path.samefile(path, file) for file in files):
             raise CommandError(f"{path}: is the input {name}, too; name another output", USAGE)

@@ -6,12 +6,13 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from stc.cli.output import Output
-from stc.exceptions import HardlyCategoricalWarning, StcError
+from stc.cli.urls import without_secrets
+from stc.exceptions import HardlyCategoricalWarning, ModelNotFoundError, StcError, StoreError
 
 # The exit codes, as listed by `stc --help` and docs/cli.md.
 UNEXPECTED, USAGE, FILE, DATA, MODEL, NOT_INSTALLED, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
@@ -35,8 +36,8 @@ class CommandError(Exception):
         self.code = code
 
 
-def exit_code(work: Callable[[], int], output: Output) -> int:
-    """Run a command and return its exit code; errors are shown in one line."""
+def exit_code(work: Callable[[], int], output: Output, arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; errors are shown in one line, without secrets."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -46,8 +47,9 @@ def exit_code(work: Callable[[], int], output: Output) -> int:
         raise
     except BaseException as error:
         if output.debug:
-            traceback.print_exc()
+            print(without_secrets(traceback.format_exc(), arguments), end="", file=sys.stderr)
         message, code = _described(error)
+        message = without_secrets(message, arguments)
         if message:
             more = "..." if len(message) > _MAX_LENGTH else ""
             print(f"stc: {message[:_MAX_LENGTH]}{more}", file=sys.stderr)
@@ -65,6 +67,8 @@ def _described(error: BaseException) -> tuple[str, int]:
         return one_line(str(error)), NOT_INSTALLED
     if isinstance(error, OSError):
         return file_message(error), FILE
+    if isinstance(error, StoreError):
+        return one_line(str(error)), MODEL if isinstance(error, ModelNotFoundError) else FILE
     if isinstance(error, StcError):
         return one_line(str(error)), DATA
     kind = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -15,7 +15,13 @@ from stc._utils.file_formats import open_bytes
 from stc._utils.validation import InvalidParameterError
 from stc.cli.data import Data, missing_column_message
 from stc.cli.errors import DATA, USAGE, CommandError, one_line
-from stc.exceptions import EmptySourceError, MissingColumnError, MissingLabelError, StcError
+from stc.exceptions import (
+    EmptySourceError,
+    MissingColumnError,
+    MissingLabelError,
+    StcError,
+    StoreError,
+)
 from stc.sources.columns import NAME_THE_TARGET, NAME_THE_TEXT
 
 # Hints for Python, and those for the shell in their place.
@@ -36,7 +42,7 @@ def located_errors(data: Data, targets: Sequence[str] = ()) -> Iterator[None]:
     except InvalidParameterError as error:
         raise CommandError(one_line(str(error)), USAGE) from error
     except StcError as error:
-        if isinstance(error, OSError):
+        if isinstance(error, OSError | StoreError):  # about a file or a store
             raise
         raise CommandError(_described(data, error, targets), DATA) from error
 
@@ -46,7 +52,7 @@ def _described(data: Data, error: StcError, targets: Sequence[str]) -> str:
     if isinstance(error, EmptySourceError):
         return f"{data.name}: has no rows"
     if isinstance(error, MissingColumnError):
-        present = data.source().source.names
+        present = data.source().backend.names
         return f"{data.name}: {missing_column_message(error.missing, present, error.reason)}"
     column, message = error.column, error.message
     hint = error.hint and _SHELL_HINTS.get(error.hint, error.hint)

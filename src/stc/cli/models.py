@@ -1,30 +1,35 @@
-"""Model files of a command: loaded, saved, and described in a few words."""
+"""Models of a command: loaded, changed, and described in a few words."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 import stc
+from stc import base
 from stc.cli.data import (
     Data,
     DataArgument,
-    check_output,
     named_column,
     named_columns,
     opened,
     refuse_two_roles,
 )
-from stc.cli.errors import DATA, FILE, MODEL, USAGE, CommandError, one_line, writing
+from stc.cli.errors import DATA, USAGE, CommandError, one_line
 from stc.cli.lines import located_errors
+from stc.cli.model_place import Learnt, ModelPlace, model_place
 from stc.cli.output import Output
+from stc.exceptions import ParameterError
+from stc.explain import label_text
 from stc.fitted import FittedModel
-from stc.io import locked
 from stc.sources.columns import item_columns, items_in
+
+# From this share of repeated rows on, leave-one-out is too optimistic.
+_MANY_REPEATED = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,38 +53,32 @@ class ColumnRoles:
 
 
 def load(path: str) -> stc.SparseTensorClassifier:
-    """Load the model in a file."""
-    if os.path.isdir(path):
-        raise CommandError(f"{path}: is a folder; name a model file", FILE)
-    try:
-        return stc.load(path)
-    except ValueError as error:
-        message = one_line(str(error))
-        raise CommandError(message if path in message else f"{path}: {message}", MODEL) from error
+    """Load a model that a user names."""
+    return model_place(path).load()
 
 
-def save(model: stc.SparseTensorClassifier, path: str) -> dict[str, Any]:
+def save(model: stc.SparseTensorClassifier, place: ModelPlace) -> dict[str, Any]:
     """Save a model and return facts about it."""
-    with writing(path):
-        model.save(path)
-    mass = model.class_mass_
-    return {
-        "model": path,
-        "bytes": os.path.getsize(path),
-        "items": float(mass.sum()),
-        "attributes": model.n_features_in_,
-        "classes": len(mass),
-    }
+    place.save(model)
+    return place.facts(Learnt.of(model.fitted_))
 
 
-def known_targets(model: stc.SparseTensorClassifier, given: Sequence[str]) -> list[str]:
-    """Return the target columns: as given, or as the model was learnt with."""
-    names = given or model.targets or model.fitted_.state.roles.targets
+def known_targets(model: Any, given: Sequence[str]) -> list[str]:
+    """Return the target columns: as given, or as the model was learnt with; () if nobody says."""
+    names = given or model.get_params(deep=False)["targets"]
+    if not names and hasattr(model, "fitted_"):
+        names = model.fitted_.state.roles.targets
+    return [names] if isinstance(names, str) else list(names or ())
+
+
+def needed_targets(model: Any, given: Sequence[str]) -> list[str]:
+    """Return the target columns, or raise an error if nobody says which they are."""
+    names = known_targets(model, given)
     if not names:
         raise CommandError(
             "the model does not say which column is the target: --target COLUMN", USAGE
         )
-    return [names] if isinstance(names, str) else list(names)
+    return names
 
 
 def truth_columns(
@@ -91,7 +90,7 @@ def truth_columns(
             "the model was learnt from a 0/1 indicator of labels, which no column of a file holds",
             DATA,
         )
-    return named_columns(known_targets(model, given), source, data)
+    return named_columns(needed_targets(model, given), source, data)
 
 
 def source_with_text(data: Data, text: str | None) -> Any:
@@ -107,7 +106,7 @@ def first_items(
     chosen = source_with_text(data, text)
     columns = item_columns(chosen, fitted.state)
     names = (*columns, *(name for name in more if name not in columns))
-    frame = chosen.source.head(names, rows)
+    frame = chosen.backend.head(names, rows)
     return items_in(frame, columns, fitted.state), frame
 
 
@@ -115,7 +114,7 @@ def selected(data: Data, roles: ColumnRoles) -> tuple[Any, list[str], str | None
     """Return the source with its selected columns, the targets, the weight and the group."""
     with located_errors(data):
         plain = data.source()
-        _ = plain.source.names
+        _ = plain.backend.names
     targets = named_columns(roles.targets, plain, data)
     options = {"--text": roles.text, "--weight": roles.weight, "--group": roles.group}
     text, weight, group = (
@@ -136,7 +135,7 @@ def selected(data: Data, roles: ColumnRoles) -> tuple[Any, list[str], str | None
 
 @dataclass(frozen=True)
 class ModelChange:
-    """A model file before and after a change.
+    """A model before and after a change.
 
     Attributes
     ----------
@@ -161,28 +160,39 @@ class ModelChange:
 
 def change(
     output: Output,
-    path: str,
+    place: ModelPlace,
     argument: DataArgument,
     roles: ColumnRoles,
-    work: Callable[[stc.SparseTensorClassifier, Any, Any, str | None], Any],
+    work: Callable[[Any, Any, Any, str | None], Any],
+    entry: str | None,
 ) -> ModelChange:
-    """ModelChange a model in its file by some data, one process at a time."""
-    check_output(path, argument.path)
-    os.stat(path)  # an absent model is reported before waiting for data
-    with opened(argument) as data, output.progress(), locked(path):
-        model = load(path)
-        before = model.fitted_
-        source, targets, weight, _ = selected(data, roles)
-        target = targets[0] if len(targets) == 1 else targets or None
-        known = known_targets(model, targets)
-        with located_errors(data, known):
-            work(model, source, target, weight)
-        if not hasattr(model, "fitted_"):
-            raise CommandError(
-                f"{path}: nothing would be left of the model; delete it instead", DATA
-            )
-        items = float(before.model.class_mass.sum())
-        return ModelChange(items, before.state.batches, save(model, path))
+    """Change a model where it is by some data, unless its ledger has the entry already."""
+    place.check_change(argument.path)
+    with opened(argument) as data, output.progress():
+
+        def learn(model: Any, before: Learnt) -> None:
+            if entry in before.batches:  # the columns may be unknown, if all of it was unlearnt
+                return
+            source, targets, weight, _ = selected(data, roles)
+            target = targets[0] if len(targets) == 1 else targets or None
+            known = needed_targets(model, targets)
+            with located_errors(data, known):
+                work(model, source, target, weight)
+
+        before, after = place.change(learn)
+    return ModelChange(before.items, before.batches, place.facts(after))
+
+
+def check_batch_id(batch_id: str | None) -> None:
+    """Refuse an id that the ledger of a model cannot hold."""
+    if batch_id == "":
+        raise CommandError("--batch-id is empty; give each batch an id of its own", USAGE)
+    try:
+        base.check_batch_id(batch_id)
+    except ParameterError as error:
+        raise CommandError(
+            one_line(str(error)).replace("batch_id=", "--batch-id ", 1), USAGE
+        ) from error
 
 
 def described(facts: dict[str, Any]) -> str:
@@ -192,7 +202,53 @@ def described(facts: dict[str, Any]) -> str:
         counted(facts["attributes"], "attribute"),
         counted(facts["classes"], "class"),
     )
-    return f"{', '.join(counts)} -> {facts['model']} ({file_size(facts['bytes'])})"
+    size = f" ({file_size(facts['bytes'])})" if "bytes" in facts else ""
+    return f"{', '.join(counts)} -> {facts['model']}{size}"
+
+
+def loo_facts(model: Any) -> dict[str, Any]:
+    """Return the figures of leave-one-out of a model; nothing if it chose no settings."""
+    fitted = model.fitted_
+    if fitted.state.loo is None:
+        return {}
+    most = int(np.argmax(fitted.model.class_mass))
+    majority = label_text(model.explain_global().classes[most])
+    settings = {**fitted.hyper._asdict(), "interactions": model.interactions_}
+    settings |= {"ngrams": model.ngrams_}
+    return {"loo": {**asdict(fitted.state.loo), "majority": majority}, "settings": settings}
+
+
+def loo_lines(facts: dict[str, Any]) -> list[str]:
+    """Return the figures of leave-one-out as sentences."""
+    if "loo" not in facts:
+        return []
+    loo = facts["loo"]
+    lines = [
+        f"accuracy about {loo['accuracy']:.2f} on new rows, by exact leave-one-out over "
+        f"{loo['items']:,}; always guessing {loo['majority']}: {loo['baseline']:.2f}"
+    ]
+    if loo["repeated"] >= _MANY_REPEATED:
+        lines.append(
+            f"{loo['repeated']:.0%} of the rows occur more than once: new rows may be harder"
+        )
+    return lines
+
+
+def settings_text(settings: dict[str, Any]) -> str:
+    """Return chosen settings in one line."""
+    texts = [
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in settings.items()
+        if name not in ("interactions", "ngrams")
+    ]
+    interactions = settings["interactions"]
+    if isinstance(interactions, list):
+        texts.append("conjunctions " + ", ".join(" and ".join(names) for names in interactions))
+    elif interactions > 1:
+        texts.append(f"conjunctions of up to {interactions} attributes")
+    if settings["ngrams"] > 1:
+        texts.append(f"n-grams of up to {settings['ngrams']} words")
+    return ", ".join(texts)
 
 
 def file_size(number: int) -> str:

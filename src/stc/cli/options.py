@@ -27,12 +27,14 @@ Names = Optional[list[str]]  # noqa: UP045 (typer reads it while it runs)
 Name = Optional[str]  # noqa: UP045
 
 _OUTPUT = "Output"
+_MODEL = "Model file, or store-url#name."
 
-ModelPath = Annotated[str, typer.Argument(metavar="MODEL", help="Model file.")]
+ModelPath = Annotated[str, typer.Argument(metavar="MODEL", help=_MODEL)]
 DataPath = Annotated[
     str, typer.Argument(metavar="DATA", help="Items: a file, a quoted pattern, or -.")
 ]
 OutputOption = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="File to write.")]
+ModelOutputOption = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help=_MODEL)]
 FormatOption = Annotated[
     Optional[Format],  # noqa: UP045
     typer.Option("--format", help="Format of DATA, if its name does not tell it; of -: csv."),

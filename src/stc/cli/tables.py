@@ -278,3 +278,11 @@ def print_facts(title: str, rows: Mapping[str, str], classes: Sequence[Mapping[s
     _bars(console, [(name, items / total) for name, items in shown], 1.0, digits=1)
     if len(classes) > _BARS:
         console.print(f"... and {len(classes) - _BARS} more classes (--json has all)")
+
+
+def print_names(title: str, names: Sequence[str]) -> None:
+    """Print the names of the models of a store."""
+    console = terminal()
+    console.print(Text(title, style="bold"))
+    for name in names:
+        console.print(Text(f"  {cut(name, _LONGER)}"))

@@ -141,7 +141,7 @@ class Answers:
     @cached_property
     def best(self) -> NDArray[np.intp]:
         """Number of the most probable class of each item."""
-        return self.cascade.most_probable_of(self.scores)
+        return self.cascade.most_probable_of(*self._scored)
 
     @cached_property
     def coverage(self) -> Floats:

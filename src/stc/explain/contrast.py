@@ -36,7 +36,8 @@ class Contrast(TableMixin):
     --------
     >>> from stc import SparseTensorClassifier
     >>> X, y = [["milk", 4], ["milk", 4], ["eggs", 4], ["eggs", 2]], ["cat", "dog", "frog", "hen"]
-    >>> contrast = SparseTensorClassifier(entropy=0).fit(X, y).explain([["eggs", 4]]).why_not(0)
+    >>> model = SparseTensorClassifier(entropy=0).fit(X, y)
+    >>> contrast = model.explain_local([["eggs", 4]]).why_not(0)
     >>> contrast.label, contrast.other, contrast.table["feature"].to_list()
     ('frog', 'cat', ['x0=eggs', 'x1=4'])
     """
@@ -82,7 +83,7 @@ class Contrast(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> model.explain(["good bad"]).why_not(0, "+").sentence()
+        >>> model.explain_local(["good bad"]).why_not(0, "+").sentence()
         '-, 0.57, not +, 0.43: because bad (100 %); although good (87 %)'
         """
         share = pl.col("share")

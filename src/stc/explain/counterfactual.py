@@ -69,7 +69,7 @@ class Counterfactual(TableMixin):
     --------
     >>> from stc import SparseTensorClassifier
     >>> model = SparseTensorClassifier().fit([["milk", 4], ["eggs", 2]], ["cat", "hen"])
-    >>> counterfactual = model.explain([["milk", 2]]).counterfactual(0)
+    >>> counterfactual = model.explain_local([["milk", 2]]).counterfactual(0)
     >>> counterfactual.removal.label, counterfactual.removal.values
     ('hen', (('x0', 'milk', None, 'x0=milk'),))
     """
@@ -93,7 +93,7 @@ class Counterfactual(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> model.explain(["good bad"]).counterfactual(0).sentence()
+        >>> model.explain_local(["good bad"]).counterfactual(0).sentence()
         '-, 0.57: without bad it would be +, 1.00'
         """
         texts = []
@@ -183,7 +183,7 @@ class _Search:
     def _outcomes(self, plans: Sequence[Sequence[Edit]]) -> tuple[NDArray[np.intp], Floats]:
         """Return the class after each plan, and the logarithms of the probabilities."""
         scores, used, _ = self.perturbations.scores(plans)
-        classes = self.perturbations.answers.cascade.most_probable_of(scores)
+        classes = self.perturbations.answers.cascade.most_probable_of(scores, used)
         return classes, self.perturbations.log_probabilities(scores, used)
 
     def _reached(self, classes: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -228,6 +228,14 @@ class _Search:
 
     def _additive_search(self) -> tuple[list[Edit] | None, bool]:
         """Return the fewest edits by their score changes, and whether they are minimal."""
+        plan, minimal = self._plan_by_scores()
+        if self.perturbations.answers.cascade.hyper.floor == 0:
+            return plan, minimal
+        # With a floor the highest score need not be the most probable class.
+        return (plan, len(plan) == 1) if plan else self._trial_search()
+
+    def _plan_by_scores(self) -> tuple[list[Edit] | None, bool]:
+        """Return the fewest edits that give another class, or the target, the highest score."""
         scores, changes = self._score_changes()
         everything: list[Edit] = []
         if self.edits[0][1] == REMOVE:  # without any value the class frequencies decide

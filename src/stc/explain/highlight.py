@@ -78,7 +78,7 @@ class Highlight:
     >>> from stc import SparseTensorClassifier
     >>> from stc.explain.highlight import highlight
     >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-    >>> print(highlight(model.explain(["What  fun!"]), 0).text)
+    >>> print(highlight(model.explain_local(["What  fun!"]), 0).text)
     +, 1.00: [?What?]  [+fun+][?!?]
     """
 
@@ -171,7 +171,7 @@ def highlight(explanation: LocalExplanation, item: int, label: Any = None) -> Hi
     --------
     >>> from stc import SparseTensorClassifier
     >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-    >>> explanation = model.explain(["good, but bad"])
+    >>> explanation = model.explain_local(["good, but bad"])
     >>> print(highlight(explanation, 0).text)
     -, 0.80: good[+,+] [?but?] [+bad+]
     >>> print(highlight(explanation, 0, "+").text)

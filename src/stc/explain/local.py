@@ -65,7 +65,7 @@ class LocalExplanation(TableMixin):
     --------
     >>> from stc import SparseTensorClassifier
     >>> model = SparseTensorClassifier().fit([["red"], ["green"]], ["stop", "go"])
-    >>> explanation = model.explain([["red"], ["green"]])
+    >>> explanation = model.explain_local([["red"], ["green"]])
     >>> explanation.labels.tolist(), explanation.coverage.tolist()
     (['stop', 'go'], [1.0, 1.0])
     """
@@ -177,7 +177,7 @@ class LocalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit([["red"], ["blue"], ["red"]], ["hot", "cold", "x"])
-        >>> print(model.explain([["blue"], ["red"]]).why(1, "x"))
+        >>> print(model.explain_local([["blue"], ["red"]]).why(1, "x"))
         x, 0.50: because x0=red (100 %)
         """
         place = self._place(item)
@@ -205,7 +205,7 @@ class LocalExplanation(TableMixin):
         >>> X = [["milk", 4], ["milk", 4], ["eggs", 4], ["eggs", 2]]
         >>> y = ["cat", "dog", "frog", "hen"]
         >>> model = SparseTensorClassifier(entropy=0).fit(X, y)
-        >>> print(model.explain([["eggs", 4]]).why_not(0, "cat"))
+        >>> print(model.explain_local([["eggs", 4]]).why_not(0, "cat"))
         frog, 0.57, not cat, 0.14: because x0=eggs (50 %)
         """
         place = self._place(item)
@@ -249,7 +249,7 @@ class LocalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> impact = model.explain(["good bad"]).impact(0, "+")
+        >>> impact = model.explain_local(["good bad"]).impact(0, "+")
         >>> impact["feature"].to_list(), impact["drop"].round(2).to_list()
         (['good', 'bad'], [0.43, -0.57])
         """
@@ -275,7 +275,7 @@ class LocalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> print(model.explain(["What  fun!"]).highlight(0).text)
+        >>> print(model.explain_local(["What  fun!"]).highlight(0).text)
         +, 1.00: [?What?]  [+fun+][?!?]
         """
         return highlight(self, item, label)
@@ -305,7 +305,7 @@ class LocalExplanation(TableMixin):
         >>> from stc import SparseTensorClassifier
         >>> X, y = [["milk", 4], ["eggs", 2], ["eggs", 0]], ["cat", "hen", "eel"]
         >>> model = SparseTensorClassifier().fit(X, y)
-        >>> counterfactual = model.explain([["milk", 2]]).counterfactual(0)
+        >>> counterfactual = model.explain_local([["milk", 2]]).counterfactual(0)
         >>> counterfactual.removal.values, counterfactual.removal.label
         ((('x0', 'milk', None, 'x0=milk'),), 'hen')
         """
@@ -344,7 +344,7 @@ class LocalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit([["red"], ["green"]], ["stop", "go"])
-        >>> print(model.explain([["red"], ["green"]]).of_class("go"))
+        >>> print(model.explain_local([["red"], ["green"]]).of_class("go"))
         go, 0.00: nothing speaks for it
         go, 1.00: because x0=green (100 %)
         """
@@ -366,7 +366,7 @@ class LocalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> total = model.explain(["good", "good fun", "bad"]).aggregate()
+        >>> total = model.explain_local(["good", "good fun", "bad"]).aggregate()
         >>> total.select("class", "feature", "items", "share").rows()
         [('+', 'good', 2, 0.75), ('+', 'fun', 1, 0.25), ('-', 'bad', 1, 1.0)]
         """
@@ -403,7 +403,7 @@ class LocalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> for sentence in model.explain(["what fun!", "hm"]).sentences():
+        >>> for sentence in model.explain_local(["what fun!", "hm"]).sentences():
         ...     print(sentence)
         +, 1.00: because fun (100 %)
         +, 0.50: nothing in it was seen before; the class frequencies decide

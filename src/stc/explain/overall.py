@@ -40,7 +40,7 @@ class GlobalExplanation(TableMixin):
     >>> from stc import SparseTensorClassifier
     >>> animals = [{"hair": 1, "legs": 4}, {"feathers": 1, "legs": 2}]
     >>> model = SparseTensorClassifier().fit(animals, ["mammal", "bird"])
-    >>> print(model.explain())
+    >>> print(model.explain_global())
     bird: feathers=1 (50 %), legs=2 (50 %)
     mammal: hair=1 (50 %), legs=4 (50 %)
     """
@@ -66,18 +66,18 @@ class GlobalExplanation(TableMixin):
         return sorted_rows(pl.concat(tables), {"class": False, "weight": True, "feature": False})
 
     def _of_set(self, subset: Subset | None) -> pl.DataFrame:
-        """Return the weights of one set of dimensions."""
+        """Return the weights of one set of dimensions, of the entries that were counted."""
         model = self._cascade.model
         corpus = model.corpora[subset or ()]
         mass = corpus.mass
         entries = mass.nnz if subset else 0
         rows = items_of(mass.indptr)[:entries]
-        weights = np.exp(formulas.log_weights(mass, *self._cascade.hyper).data[:entries])
-        phases = self._cascade.phases.get(subset or ())
+        log_W, angles = self._cascade.log_weights(subset or ())
+        phases = np.zeros(log_W.nnz) if angles is None else angles
         columns = {
-            "weight": weights,
+            "weight": np.exp(formulas.entries_at(log_W, mass)[:entries]),
             "discrimination": formulas.entropy_weights(mass)[rows],
-            "phase": np.zeros(entries) if phases is None else phases.angles,
+            "phase": formulas.entries_at(formulas.with_data(log_W, phases), mass)[:entries],
             "mass": mass.data[:entries],
         }
         table = described(model, subset or model.dimensions.whole[:1], rows).with_columns(
@@ -113,7 +113,7 @@ class GlobalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good good fun", "bad, bad"], ["+", "-"])
-        >>> model.explain().top(1).table["feature"].to_list()
+        >>> model.explain_global().top(1).table["feature"].to_list()
         ['good', 'bad']
         """
         table = self.table.sort("weight", descending=True, maintain_order=True)
@@ -137,7 +137,7 @@ class GlobalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> print(model.explain().for_class("+"))
+        >>> print(model.explain_global().for_class("+"))
         +: fun (50 %), good (50 %)
         """
         name = self._names.column[self._names.index(label)]
@@ -161,7 +161,7 @@ class GlobalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier(entropy=0).fit([["a", "b"], ["a", "c"]], ["x", "y"])
-        >>> model.explain().compare("x", "y").select("feature", "difference").rows()
+        >>> model.explain_global().compare("x", "y").select("feature", "difference").rows()
         [('x1=b', 0.5), ('x1=c', -0.5), ('x0=a', 0.0)]
         """
         keys = [*_KEYS, *(["dimensions"] if "dimensions" in self.table.columns else [])]
@@ -191,7 +191,8 @@ class GlobalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
-        >>> model.explain().discriminating(2).select("feature", "discrimination", "class").rows()
+        >>> found = model.explain_global().discriminating(2)
+        >>> found.select("feature", "discrimination", "class").rows()
         [('x1=b', 1.0, 'x'), ('x1=c', 1.0, 'y')]
         """
         features = self.table.sort("weight", descending=True, maintain_order=True)
@@ -219,7 +220,7 @@ class GlobalExplanation(TableMixin):
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> model.explain().sentences(1)
+        >>> model.explain_global().sentences(1)
         ['+: fun (50 %)', '-: bad (59 %)']
         """
         strongest: dict[Any, list[str]] = {}

@@ -32,7 +32,7 @@ class TableMixin:
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
-        >>> model.explain([["a", "b"]]).to_polars()["value"].to_list()
+        >>> model.explain_local([["a", "b"]]).to_polars()["value"].to_list()
         ['b']
         """
         return self.table
@@ -44,7 +44,7 @@ class TableMixin:
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
-        >>> model.explain([["a", "b"]]).to_pandas()["value"].tolist()
+        >>> model.explain_local([["a", "b"]]).to_pandas()["value"].tolist()
         ['b']
         """
         pandas = optional("pandas", "pandas", "to_pandas")
@@ -57,7 +57,7 @@ class TableMixin:
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
-        >>> model.explain([["a", "b"]]).to_dicts()[0]["feature"]
+        >>> model.explain_local([["a", "b"]]).to_dicts()[0]["feature"]
         'x1=b'
         """
         return self.table.to_dicts()
@@ -79,7 +79,7 @@ class TableMixin:
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
-        >>> model.explain([["a", "b"]]).to_json()[:38]
+        >>> model.explain_local([["a", "b"]]).to_json()[:38]
         '[{"item": 0, "class": "x", "attribute"'
         """
         return json.dumps(self.to_dicts(), ensure_ascii=False, indent=indent, default=str)
@@ -101,7 +101,7 @@ class TableMixin:
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
-        >>> model.explain([["a", "b"]]).filter(attribute="x0").to_dicts()
+        >>> model.explain_local([["a", "b"]]).filter(attribute="x0").to_dicts()
         []
         """
         return self._with(self.table.filter(*predicates, **equal))
@@ -125,7 +125,8 @@ class TableMixin:
         --------
         >>> from stc import SparseTensorClassifier
         >>> model = SparseTensorClassifier().fit([["a", "b"], ["c", "d"]], ["x", "y"])
-        >>> model.explain([["a", "b"]]).sort("value", descending=True).table["value"].to_list()
+        >>> explanation = model.explain_local([["a", "b"]])
+        >>> explanation.sort("value", descending=True).table["value"].to_list()
         ['b', 'a']
         """
         return self._with(self.table.sort(by, descending=descending, maintain_order=True))

@@ -105,7 +105,7 @@ class _Runs:
 
     def add(self, frame: pl.DataFrame, names: Mapping[str, Sequence[str]]) -> None:
         """Add checked rows; `names` are the texts of the classes in each of their columns."""
-        _check_numbers(frame)
+        check_numbers(frame)
         _check_texts(frame)
         classes = _class_numbers(frame, names)
         first = self._is_first(frame)
@@ -156,7 +156,8 @@ class _Runs:
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _check_numbers(frame: pl.DataFrame) -> None:
+def check_numbers(frame: pl.DataFrame) -> None:
+    """Raise an error if a number of an entry is out of its range."""
     for name, valid in _VALID.items():
         fine = valid(frame[name]).fill_null(False)
         if not fine.all():

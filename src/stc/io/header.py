@@ -13,7 +13,9 @@ from typing import Any, get_args
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PolarsError
 
+from stc._core.formulas import Hyper
 from stc._core.interactions import Interactions
 from stc._core.observations import Missing
 from stc._core.scales import Knots, Ranks, Scale
@@ -22,10 +24,10 @@ from stc._core.target import FORM_NAMES, TargetForm
 from stc._core.tensor import Dimensions
 from stc._input.reader import Roles
 from stc._training.label_thresholds import ThresholdCounts
-from stc._training.state import PHASE_HISTORY, POLICY_STATES, FittedState
+from stc._training.state import CHOICES, PHASE_HISTORY, POLICY_STATES, FittedState, LooScore
 from stc.exceptions import DataTypeError, ModelFileError, ParameterTypeError
 from stc.io.columns import class_names, feature_order
-from stc.io.json_values import from_json, to_json
+from stc.io.json_values import from_json, json_text, to_json
 from stc.io.shapes import (
     BOOLEAN,
     COUNT,
@@ -43,10 +45,27 @@ from stc.io.shapes import (
     one_of,
 )
 
-# The version of the header and of the entries.
-FORMAT = 1
+# The version of the header and of the entries. Version 1 lacks some parameters.
+FORMAT = 2
+
+# The values of parameters that format 1 did not have.
+_ABSENT = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0}
+# The fields that format 1 did not have.
+_NEW_FIELDS: dict[str, Any] = {"chosen": {}, "choices": None, "loo": None}
+
+# The parameters of SparseTensorClassifier: what `save` writes, and no more is read.
+PARAMETERS = frozenset(
+    (
+        "power", "balance", "entropy", "prior", "sharpness", "floor",
+        "dimensions", "policy", "phases", "interactions", "min_support", "max_features", "ngrams",
+        "continuous", "ordinal", "targets", "label_threshold", "missing", "tokenizer", "max_tuples",
+    )
+)  # fmt: skip
 
 _STRINGS = list_of(STRING)
+_UNREADABLE = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, PolarsError
+)  # fmt: skip
 _CONTAINERS: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
@@ -64,11 +83,37 @@ def _parameter_to_json(name: str, value: Any) -> Any:
         ) from None
 
 
+def _parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _parameter_to_json(name, parameters[name]) for name in sorted(parameters)}
+
+
 def _parameters_from_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    rest = dict(parameters)
-    tokenizer = rest.pop("tokenizer", None)
-    values = {name: from_json(value) for name, value in rest.items()}
-    return {**values, "tokenizer": tokenizer and tokenizer["given"]}
+    unknown = next((name for name in parameters if name not in PARAMETERS), None)
+    if unknown is not None:
+        raise ModelFileError(f"{unknown!r:.80} is not a parameter of a model")
+    values = {
+        name: _read_value(f"header.parameters.{name}", partial(_parameter_from_json, name), value)
+        for name, value in parameters.items()
+    }
+    return {"tokenizer": None, **_ABSENT, **values}
+
+
+def _parameter_from_json(name: str, value: Any) -> Any:
+    if name == "tokenizer" and value is not None:
+        object_with(given=STRING).check(value, name)
+        return value["given"]
+    return from_json(value)
+
+
+def _read_value(where: str, read: Callable[[Any], Any], value: Any) -> Any:
+    """Return a value of the header, or raise an error that names its place."""
+    try:
+        return read(value)
+    except ModelFileError as error:
+        raise ModelFileError(f"{where}: {error.message}", hint=error.hint) from None
+    except _UNREADABLE as error:
+        cause = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise ModelFileError(f"{where} cannot be read ({cause:.120})") from None
 
 
 def _dimensions_from_json(value: Mapping[str, Any]) -> Dimensions:
@@ -102,14 +147,25 @@ def _interactions_to_json(interactions: Interactions) -> dict[str, Any]:
     chosen: Any = interactions.chosen
     if chosen is not None:
         chosen = [[names, sorted(values, key=repr)] for names, values in chosen.items()]
-    return {"order": int(interactions.order), "ngrams": int(interactions.ngrams), "chosen": chosen}
+    attributes = interactions.attributes
+    return {
+        "order": int(interactions.order),
+        "ngrams": int(interactions.ngrams),
+        "chosen": chosen,
+        "attributes": None if attributes is None else [list(names) for names in sorted(attributes)],
+    }
 
 
 def _interactions_from_json(value: Mapping[str, Any]) -> Interactions:
     chosen = value["chosen"]
     if chosen is not None:
         chosen = {tuple(names): frozenset(map(as_tuple, values)) for names, values in chosen}
-    return Interactions(value["order"], chosen, value["ngrams"])
+    attributes = value["attributes"]
+    if attributes is not None:
+        attributes = frozenset(map(tuple, attributes))
+    interactions = Interactions(value["order"], chosen, value["ngrams"], attributes)
+    _check_written_so(value, _interactions_to_json(interactions))
+    return interactions
 
 
 def _frame_to_json(frame: pl.DataFrame | None) -> dict[str, Any] | None:
@@ -122,7 +178,31 @@ def _frame_from_json(schema: Mapping[str, Any], columns: Any) -> pl.DataFrame | 
     if columns is None:
         return None
     values = {name: from_json(column) for name, column in columns.items()}
-    return pl.DataFrame(values, schema=schema)
+    frame = pl.DataFrame(values, schema=schema)
+    if any(None in cell for column in values.values() for cell in column if isinstance(cell, list)):
+        raise ModelFileError("a list in it lacks a value")
+    _check_written_so(columns, _frame_to_json(frame))
+    return frame
+
+
+def _choices_from_json(columns: Any) -> pl.DataFrame | None:
+    frame = _frame_from_json(CHOICES, columns)
+    if frame is not None and any(frame.null_count().row(0)):
+        raise ModelFileError("it lacks a value")
+    return frame
+
+
+def _check_written_so(found: Any, written: Any) -> None:
+    """Raise an error if a value in a header was converted when it was read."""
+    if json_text(found) != json_text(written):
+        raise ModelFileError("it holds a value of another type")
+
+
+def _chosen_from_json(chosen: Mapping[str, Any]) -> dict[str, float]:
+    unknown = next((name for name in chosen if name not in Hyper._fields), None)
+    if unknown is not None:
+        raise ModelFileError(f"{unknown!r:.80} is not a setting")
+    return dict(chosen)
 
 
 def as_tuple(value: Any) -> Any:
@@ -163,9 +243,7 @@ FIELDS: dict[str, Field] = {
     "parameters": Field(
         OBJECT,
         "Parameters of the estimator; of a tokenizer only its name.",
-        lambda _, parameters: {
-            name: _parameter_to_json(name, parameters[name]) for name in sorted(parameters)
-        },
+        lambda _, parameters: _parameters_to_json(parameters),
         _parameters_from_json,
     ),
     "schema": Field(
@@ -228,9 +306,14 @@ FIELDS: dict[str, Field] = {
         lambda value: {name: _scale_from_json(scale) for name, scale in value.items()},
     ),
     "interactions": Field(
-        object_with(order=POSITIVE, ngrams=POSITIVE, chosen=either(LIST, NULL)),
-        "Conjunctions: the most attributes and the most words of one, and those that were chosen "
-        "as pairs of attributes and values (null: all).",
+        object_with(
+            order=POSITIVE,
+            ngrams=POSITIVE,
+            chosen=either(LIST, NULL),
+            attributes=either(list_of(_STRINGS), NULL),
+        ),
+        "Conjunctions: the most attributes and the most words of one, those that were selected as "
+        "pairs of attributes and values (null: all), and the attributes of each (null: all).",
         lambda state, _: _interactions_to_json(state.model.interactions),
         _interactions_from_json,
     ),
@@ -275,6 +358,30 @@ FIELDS: dict[str, Field] = {
         lambda state, _: state.roles._asdict(),
         lambda value: Roles(**{**value, "targets": tuple(value["targets"])}),
     ),
+    "chosen": Field(
+        object_of(NUMBER),
+        "Values of the settings that were chosen by leave-one-out.",
+        lambda state, _: dict(state.chosen),
+        _chosen_from_json,
+    ),
+    "choices": Field(
+        either(object_of(LIST), NULL),
+        "Table of the settings that were tried, by column; null if none were chosen.",
+        lambda state, _: _frame_to_json(state.choices),
+        _choices_from_json,
+    ),
+    "loo": Field(
+        either(
+            object_with(
+                accuracy=NUMBER, log_loss=NUMBER, items=COUNT, baseline=NUMBER, repeated=NUMBER
+            ),
+            NULL,
+        ),
+        "Figures of leave-one-out over the items that chose: accuracy, log-loss, number of items, "
+        "share of the most frequent class, share of repeated items; null if none chose.",
+        lambda state, _: None if state.loo is None else asdict(state.loo),
+        lambda value: value and LooScore(**value),
+    ),
     "class_names": Field(
         object_of(_STRINGS),
         "For each column of classes, the text of each class.",
@@ -302,7 +409,21 @@ FIELDS: dict[str, Field] = {
     ),
 }
 
-SHAPE = object_with(**{name: field.shape for name, field in FIELDS.items()})
+
+def upgraded(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a header of an earlier format as one of today."""
+    if header["format"] != 1:
+        return dict(header)
+    interactions = header.get("interactions")
+    if isinstance(interactions, dict):
+        header = {**header, "interactions": {**interactions, "attributes": None}}
+    return {**_NEW_FIELDS, **header}
+
+
+def header_shape(file: bool) -> Shape:
+    """Return the shape of the header of a model in a file, or in a store."""
+    shapes = {name: field.shape for name, field in FIELDS.items() if file or not field.file_only}
+    return object_with(**shapes)
 
 
 # --- what follows from it -----------------------------------------------------------------------
@@ -319,6 +440,17 @@ def header_of(
     }
 
 
+def unfitted_header(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the header of a stored model that has learnt nothing."""
+    written = _parameters_to_json(parameters)
+    return {"format": FORMAT, "parameters": written}
+
+
+def is_fitted(header: Mapping[str, Any]) -> bool:
+    """Return whether the header of a stored model is that of a fitted one."""
+    return set(header) != {"format", "parameters"}
+
+
 def values_of(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the fields of a header, as they are in memory.
 
@@ -328,7 +460,12 @@ def values_of(header: Mapping[str, Any]) -> dict[str, Any]:
         If a later version of stc has written it.
     """
     check_format(header)
-    return {name: field.read(header[name]) for name, field in FIELDS.items() if name in header}
+    header = upgraded(header)
+    values = {"parameters": parameters_of(header)}
+    for name, field in FIELDS.items():
+        if name in header and name not in values:
+            values[name] = _read_value(f"header.{name}", field.read, header[name])
+    return values
 
 
 def parameters_of(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -336,8 +473,7 @@ def parameters_of(header: Mapping[str, Any]) -> dict[str, Any]:
 
     A tokenizer is code, which is not stored: its value is the name of the function.
     """
-    parameters: dict[str, Any] = FIELDS["parameters"].read(header["parameters"])
-    return parameters
+    return _parameters_from_json(header["parameters"])
 
 
 def check_format(header: Mapping[str, Any]) -> None:

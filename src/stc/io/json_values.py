@@ -79,7 +79,10 @@ def from_json(value: Any) -> Any:
     if name == "array":
         return _array_from_json(content)
     if name in _ESTIMATORS:
-        return _estimator(name)(**from_json(content))
+        settings = from_json(content)
+        if "progress" in settings:  # its name in the first files of format 1
+            settings["verbose"] = settings.pop("progress")
+        return _estimator(name)(**settings)
     if name[1:2] in ("M", "m"):
         return np.array(content, dtype=np.int64).astype(name)[()]
     raise ModelFileError(f"{name!r:.80} is not a type that a model may hold")
@@ -100,19 +103,26 @@ def _array_to_json(array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 def _array_from_json(content: Any) -> np.ndarray[Any, Any]:
     name, shape, data = content
+    # NumPy takes None, -1 and numbers for a shape, too.
+    if not (isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)):
+        raise ModelFileError(f"{shape!r:.80} is not the shape of an array")
     if name == "objects":
         array = np.empty(len(data), dtype=object)
         array[:] = [from_json(item) for item in data]
         return array.reshape(shape)
+    if not isinstance(name, str):  # NumPy takes None for float64
+        raise ModelFileError(f"{name!r:.80} is not a dtype")
     dtype = np.dtype(name)
     if dtype.hasobject:
         raise ModelFileError("an array of objects is not plain data")
     if dtype.kind == "U":
+        if not all(isinstance(item, str) for item in data):
+            raise ModelFileError("an array of strings holds another value")
         longest = max(map(len, data), default=0)
         # A dtype can claim any width: memory is taken for the longest string only.
         too_wide = dtype.itemsize > 4 * (longest + _SPARE_CHARACTERS)
         return np.array(data, dtype=np.str_ if too_wide else dtype).reshape(shape)
-    return np.frombuffer(base64.b64decode(data), dtype=dtype).reshape(shape).copy()
+    return np.frombuffer(base64.b64decode(data, validate=True), dtype=dtype).reshape(shape).copy()
 
 
 def _items_to_json(items: Any) -> list[Any]:

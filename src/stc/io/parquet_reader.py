@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from stc.io.footer import Footer, check_ends, read_footer
 from stc.io.header import values_of
 from stc.io.parquet_writer import DIGEST, HEADER, lists_too_much
 from stc.io.serializer import state_of
-from stc.io.validation import check_dtypes, check_header, check_state, require
+from stc.io.validation import check_header, check_state, damage_as_error, require
 
 # Arrow's own description of the columns.
 _ARROW_SCHEMA = b"ARROW:schema"
@@ -36,26 +35,33 @@ def read_model(path: str | Path) -> tuple[FittedState, dict[str, Any]]:
     ModelFileError
         If the file is not a model, is damaged or was written by a later version of stc.
     """
-    with _naming(path):
-        data = _read_bytes(Path(path))
-        footer = read_footer(data)
-        _check_digest(data, footer)
-        header = _header(footer.metadata)
-        check_header(header)
-        check_dtypes(header["form"]["dtypes"], len(header["declared"]))
-        counted = sum(header["entries"]) == sum(footer.group_rows)
-        require(counted, "the number of rows is not that in the header")
-        values = values_of(header)
-        # The types of the columns are those of Parquet; Arrow's description could change them.
-        end = data[footer.start :].replace(_ARROW_SCHEMA, b"-" * len(_ARROW_SCHEMA))
-        rows = pl.scan_parquet(io.BytesIO(data[: footer.start] + end))
-        sizes = footer.group_rows
-        groups = zip(sizes, accumulate(sizes), strict=True)
-        frames = (rows.slice(end - size, size).collect() for size, end in groups)
-        entries = read_entries(values, frames, rows.collect_schema(), len(sizes))
-        state = state_of(values, entries)
-        check_state(state)
-        return state, values["parameters"]
+    try:
+        with damage_as_error():
+            return _read(Path(path))
+    except ModelFileError as error:
+        error.path = str(path)
+        raise
+
+
+def _read(path: Path) -> tuple[FittedState, dict[str, Any]]:
+    data = _read_bytes(path)
+    footer = read_footer(data)
+    _check_digest(data, footer)
+    header = _header(footer.metadata)
+    check_header(header, file=True)
+    counted = sum(header["entries"]) == sum(footer.group_rows)
+    require(counted, "the number of rows is not that in the header")
+    values = values_of(header)
+    # The types of the columns are those of Parquet; Arrow's description could change them.
+    end = data[footer.start :].replace(_ARROW_SCHEMA, b"-" * len(_ARROW_SCHEMA))
+    rows = pl.scan_parquet(io.BytesIO(data[: footer.start] + end))
+    sizes = footer.group_rows
+    groups = zip(sizes, accumulate(sizes), strict=True)
+    frames = (rows.slice(end - size, size).collect() for size, end in groups)
+    entries = read_entries(values, frames, rows.collect_schema(), len(sizes))
+    state = state_of(values, entries)
+    check_state(state)
+    return state, values["parameters"]
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -90,30 +96,3 @@ def _header(metadata: Mapping[str, str]) -> Any:
         return json.loads(metadata[HEADER])
     except json.JSONDecodeError as error:
         raise ModelFileError(f"the header is not JSON ({error})") from None
-
-
-@contextmanager
-def _naming(path: str | Path) -> Iterator[None]:
-    """Turn every error in reading into a ModelFileError that names the file.
-
-    A file may be wrong in ways that no check foresees: these are errors of the file, too.
-    """
-    try:
-        yield
-    except (MemoryError, OSError):
-        raise
-    except ModelFileError as error:
-        raise _load_error(path, f"{error.message:.300}", error.hint) from None
-    except Exception as error:
-        cause = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise _load_error(path, f"it is damaged ({cause:.200})") from error
-    except BaseException as error:
-        # A panic in the Rust code of polars is not an Exception.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise _load_error(path, "its rows cannot be decoded") from None
-
-
-def _load_error(path: str | Path, cause: str, hint: str | None = None) -> ModelFileError:
-    message = f"cannot be loaded as a model: {cause}".replace("\n", " ")
-    return ModelFileError(message, path=str(path), hint=hint)

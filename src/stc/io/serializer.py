@@ -132,6 +132,9 @@ def state_of(values: Mapping[str, Any], entries: NumberedEntries) -> FittedState
         warned=values["warned"],
         phase_history=values["history"],
         roles=values["roles"],
+        chosen=values["chosen"],
+        choices=values["choices"],
+        loo=values["loo"],
         batches=values.get("batches", frozenset()),
     )
 

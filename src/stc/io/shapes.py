@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -37,7 +37,8 @@ STRING = _shape("string", lambda value: type(value) is str)
 BOOLEAN = _shape("boolean", lambda value: type(value) is bool)
 NUMBER = _shape("number", lambda value: type(value) in (int, float))
 POSITIVE = _shape(
-    "positive number", lambda value: type(value) in (int, float) and 0 < value < math.inf
+    "positive number",
+    lambda value: type(value) in (int, float) and 0 < value <= sys.float_info.max,
 )
 COUNT = _shape("non-negative integer", lambda value: type(value) is int and 0 <= value < 1 << 62)
 LIST = _shape("list", lambda value: type(value) is list)

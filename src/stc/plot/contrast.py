@@ -37,7 +37,7 @@ class ContrastDisplay(ItemDisplay):
     >>> from stc import SparseTensorClassifier, load_zoo
     >>> from stc.plot import ContrastDisplay
     >>> X, y = load_zoo()
-    >>> explanation = SparseTensorClassifier().fit(X, y).explain(X[:1])
+    >>> explanation = SparseTensorClassifier().fit(X, y).explain_local(X[:1])
     >>> display = ContrastDisplay.from_explanation(explanation, label="Bird")
     >>> display.ax_.get_title("left"), display.ax_.get_title("right")
     ('← Bird, 0.02', 'Mammal, 0.63 →')
@@ -64,7 +64,7 @@ class ContrastDisplay(ItemDisplay):
         Parameters
         ----------
         explanation : LocalExplanation or Contrast
-            The result of `model.explain(X)`, or of its method `why_not`.
+            The result of `model.explain_local(X)`, or of its method `why_not`.
         item : int, default=None
             Number of the item; None: the only item.
         label : default=None
@@ -84,7 +84,7 @@ class ContrastDisplay(ItemDisplay):
         >>> from stc import SparseTensorClassifier
         >>> from stc.plot import ContrastDisplay
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> contrast = model.explain(["good bad"]).why_not(0)
+        >>> contrast = model.explain_local(["good bad"]).why_not(0)
         >>> display = ContrastDisplay.from_explanation(contrast, ax=Figure().subplots())
         >>> [label.get_text() for label in display.ax_.get_yticklabels()]
         ['bad', 'good']

@@ -35,15 +35,17 @@ class Display:
         return self.axes_[0]
 
     @classmethod
-    def _from_model(cls, model: Any, items: Sequence[Any], *item: Any, **options: Any) -> Self:
-        """Draw the explanation of a model, or of items."""
-        if not hasattr(model, "explain"):
+    def _from_model(
+        cls, model: Any, method: str, items: Sequence[Any], *item: Any, **options: Any
+    ) -> Self:
+        """Draw what `explain_local` or `explain_global` of a model returns."""
+        if not hasattr(model, method):
             raise ParameterTypeError(
-                f"{type(model).__name__} has no method explain",
+                f"{type(model).__name__} has no method {method}",
                 hint="of a pipeline, give the last step, and the items as transformed for it",
             )
         draw: Callable[..., Self] = cls.from_explanation  # type: ignore[attr-defined]
-        return draw(model.explain(*items), *item, **options)
+        return draw(getattr(model, method)(*items), *item, **options)
 
     def _take_axes(self, ax: Any, width: float, height: float, panels: int = 1) -> None:
         """Take the axes given, or create a figure with panels of this size in inches."""
@@ -87,7 +89,7 @@ class ItemDisplay(Display):
 
         Parameters
         ----------
-        model : SparseTensorClassifier or SparseTensorClassifierCV
+        model : SparseTensorClassifier, SparseTensorClassifierCV or StoredModel
             A fitted model.
         X
             Items, as in `fit`.
@@ -110,7 +112,7 @@ class ItemDisplay(Display):
         >>> display.labels, display.probabilities
         (['hot', 'cold'], [1.0, 0.0])
         """
-        return cls._from_model(model, [X], item, **options)
+        return cls._from_model(model, "explain_local", [X], item, **options)
 
 
 class ModelDisplay(Display):
@@ -124,7 +126,7 @@ class ModelDisplay(Display):
 
         Parameters
         ----------
-        model : SparseTensorClassifier or SparseTensorClassifierCV
+        model : SparseTensorClassifier, SparseTensorClassifierCV or StoredModel
             A fitted model.
         **options
             As in `from_explanation`.
@@ -143,7 +145,7 @@ class ModelDisplay(Display):
         >>> display.features, display.labels
         (['x0=blue', 'x0=red'], ['cold', 'hot'])
         """
-        return cls._from_model(model, [], **options)
+        return cls._from_model(model, "explain_global", [], **options)
 
     @staticmethod
     def _weights(

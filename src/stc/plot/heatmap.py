@@ -72,7 +72,7 @@ class HeatmapDisplay(ModelDisplay):
         Parameters
         ----------
         explanation : GlobalExplanation
-            The result of `model.explain()`.
+            The result of `model.explain_global()`.
         labels : list, default=None
             The classes to draw; None: the first classes of the model.
         n_classes : int, default=10
@@ -94,7 +94,8 @@ class HeatmapDisplay(ModelDisplay):
         >>> from stc import SparseTensorClassifier
         >>> from stc.plot import HeatmapDisplay
         >>> model = SparseTensorClassifier().fit(["good fun", "bad bad"], ["+", "-"])
-        >>> display = HeatmapDisplay.from_explanation(model.explain(), ax=Figure().subplots())
+        >>> explanation = model.explain_global()
+        >>> display = HeatmapDisplay.from_explanation(explanation, ax=Figure().subplots())
         >>> display.features, display.shares[0].tolist()
         (['bad', 'fun', 'good'], [0.0, 1.0])
         """

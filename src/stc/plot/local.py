@@ -44,7 +44,7 @@ class LocalDisplay(ItemDisplay):
     >>> from stc import SparseTensorClassifier, load_zoo
     >>> from stc.plot import LocalDisplay
     >>> X, y = load_zoo()
-    >>> explanation = SparseTensorClassifier().fit(X, y).explain(X[:1])
+    >>> explanation = SparseTensorClassifier().fit(X, y).explain_local(X[:1])
     >>> display = LocalDisplay.from_explanation(explanation, n_classes=2)
     >>> [ax.get_title("left") for ax in display.axes_]
     ['Mammal, 0.63', 'Reptile, 0.10']
@@ -72,7 +72,7 @@ class LocalDisplay(ItemDisplay):
         Parameters
         ----------
         explanation : LocalExplanation
-            The result of `model.explain(X)`.
+            The result of `model.explain_local(X)`.
         item : int, default=None
             Number of the item; None: the only item.
         n_classes : int, default=None
@@ -93,7 +93,7 @@ class LocalDisplay(ItemDisplay):
         >>> from stc import SparseTensorClassifier
         >>> from stc.plot import LocalDisplay
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> explanation = model.explain(["what fun"])
+        >>> explanation = model.explain_local(["what fun"])
         >>> display = LocalDisplay.from_explanation(explanation, ax=Figure().subplots())
         >>> display.labels, display.unseen, display.more_classes
         (['+'], ['what'], 1)

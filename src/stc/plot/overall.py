@@ -61,7 +61,7 @@ class GlobalDisplay(ModelDisplay):
         Parameters
         ----------
         explanation : GlobalExplanation
-            The result of `model.explain()`.
+            The result of `model.explain_global()`.
         labels : list, default=None
             The classes to draw; None: the first classes of the model.
         n_classes : int, default=None
@@ -82,7 +82,7 @@ class GlobalDisplay(ModelDisplay):
         >>> from stc.plot import GlobalDisplay
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
         >>> axes = Figure().subplots(1, 2)
-        >>> GlobalDisplay.from_explanation(model.explain(), ax=axes).labels
+        >>> GlobalDisplay.from_explanation(model.explain_global(), ax=axes).labels
         ['+', '-']
         """
         n_classes = number_of_classes(ax, n_classes, 10)

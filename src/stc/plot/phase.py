@@ -50,7 +50,7 @@ class PhaseDisplay(ItemDisplay):
     >>> from stc import SparseTensorClassifier
     >>> from stc.plot import PhaseDisplay
     >>> model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
-    >>> explanation = model.explain([["a", "b"]], theta=[[0.5, 0.0]])
+    >>> explanation = model.explain_local([["a", "b"]], theta=[[0.5, 0.0]])
     >>> display = PhaseDisplay.from_explanation(explanation)
     >>> display.ax_.get_title("left")
     'x, 1.00'
@@ -77,7 +77,7 @@ class PhaseDisplay(ItemDisplay):
         Parameters
         ----------
         explanation : LocalExplanation
-            The result of `model.explain(X)`.
+            The result of `model.explain_local(X)`.
         item : int, default=None
             Number of the item; None: the only item.
         label : default=None
@@ -99,7 +99,7 @@ class PhaseDisplay(ItemDisplay):
         >>> from stc import SparseTensorClassifier
         >>> from stc.plot import PhaseDisplay
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> explanation = model.explain(["good fun"])
+        >>> explanation = model.explain_local(["good fun"])
         >>> display = PhaseDisplay.from_explanation(explanation, ax=Figure().subplots())
         >>> display.ax_.get_xlabel()
         'all phases are 0: no interference'

@@ -68,7 +68,7 @@ class ProbabilityDisplay(ItemDisplay):
         Parameters
         ----------
         explanation : LocalExplanation
-            The result of `model.explain(X)`.
+            The result of `model.explain_local(X)`.
         item : int, default=None
             Number of the item; None: the only item.
         n_classes : int, default=10
@@ -86,7 +86,7 @@ class ProbabilityDisplay(ItemDisplay):
         >>> from stc import SparseTensorClassifier
         >>> from stc.plot import ProbabilityDisplay
         >>> model = SparseTensorClassifier().fit(["good fun", "bad, bad"], ["+", "-"])
-        >>> explanation = model.explain(["good", "bad"])
+        >>> explanation = model.explain_local(["good", "bad"])
         >>> display = ProbabilityDisplay.from_explanation(explanation, 1, ax=Figure().subplots())
         >>> [float(bar.get_width()) for bar in display.ax_.patches]
         [1.0, 0.0]

@@ -42,9 +42,23 @@ def model_card(model: SparseTensorClassifier, answers: Answers) -> dict[str, Any
         sets = (" × ".join(names) or "class frequencies" for names in model.policy_)
         facts["Policy"] = clipped(" → ".join(sets), 600)
     if fitted.interactions.order > 1:
-        facts["Interactions"] = f"up to {fitted.interactions.order} attributes"
+        given = fitted.interactions.given
+        facts["Interactions"] = (
+            f"up to {given} attributes"
+            if isinstance(given, int)
+            else clipped(", ".join(" and ".join(names) for names in given), 600)
+        )
     if fitted.interactions.ngrams > 1:
         facts["N-grams"] = f"up to {fitted.interactions.ngrams} words"
+    score = model.fitted_.state.loo
+    if score is not None:
+        facts["Settings chosen"] = ", ".join(
+            f"{name} {value:.3g}" for name, value in model.fitted_.hyper._asdict().items()
+        )
+        facts["Leave-one-out"] = (
+            f"accuracy {score.accuracy:.2f}, log-loss {score.log_loss:.2f} over {score.items:,} "
+            f"items; most frequent class {score.baseline:.2f}"
+        )
     facts["Created by"] = f"stc {stc.__version__}"
     return {"facts": facts, "parameters": _parameters(model)}
 

@@ -29,6 +29,7 @@ from stc.report.card import class_list, model_card
 from stc.report.items import ItemData
 from stc.report.metrics import evaluation
 from stc.report.names import Names, clipped
+from stc.stores import StoredModel
 
 # Characters that could end the script element with the data, or a line in it.
 _UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -98,7 +99,7 @@ def report(
 
     Parameters
     ----------
-    model : SparseTensorClassifier or SparseTensorClassifierCV
+    model : SparseTensorClassifier, SparseTensorClassifierCV or StoredModel
         A fitted model; of a search, the best estimator is used.
     X
         Items to explain and to evaluate on, as in `fit`; preferably not the training items.
@@ -126,7 +127,9 @@ def report(
     if max_items < 1:
         raise ParameterError(f"max_items: at least 1 expected, got {max_items}")
     model = getattr(model, "best_estimator_", model)
-    answers = model.explain(X).answers
+    if isinstance(model, StoredModel):
+        model = model.to_estimator()  # one state, whatever is learnt meanwhile
+    answers = model.explain_local(X).answers
     target = _target(model.fitted_.reader, answers.model, X, y)
     comparison = None if target is None else compare(model.fitted_, answers, target)
     data = _page_data(model, answers, comparison, max_items)

@@ -14,14 +14,14 @@ from narwhals import dependencies
 from stc._utils.file_formats import find_format
 from stc._utils.optional import optional
 from stc.exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
-from stc.sources.files import FileSource, scan_files
+from stc.sources.files import FileBackend, scan_files
 from stc.sources.protocol import (
     BATCH_ROWS,
     MAX_EXPLAINED_ROWS,
     SAMPLE_ROWS,
+    Backend,
     Learner,
     Predictor,
-    Source,
     check_columns,
 )
 
@@ -29,10 +29,10 @@ __all__ = [
     "BATCH_ROWS",
     "MAX_EXPLAINED_ROWS",
     "SAMPLE_ROWS",
-    "FileSource",
+    "Backend",
+    "FileBackend",
     "Learner",
     "Predictor",
-    "SelectedSource",
     "Source",
     "source",
     "source_of",
@@ -40,30 +40,40 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class SelectedSource:
-    """A source and the selection of its columns that are the attributes of the items.
+class Source:
+    """Data that is not in memory, and which of its columns are the attributes of the items.
+
+    It is created by `stc.source`.
 
     Attributes
     ----------
-    source
-        The data.
-    columns
+    backend : Backend
+        The data: files, a table of a database, or a frame of DuckDB, Dask or Spark.
+    columns : tuple of str or None
         The columns to learn from; None for all but targets, weight and ignored ones.
-    ignored
+    ignored : tuple of str
         Columns to exclude.
-    text
+    text : str or None
         A column of documents to learn from instead of all others.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import stc
+    >>> data = stc.source(pl.LazyFrame({"id": [1], "legs": [4]}), ignore=["id"])
+    >>> isinstance(data, stc.Source), data.ignored
+    (True, ('id',))
     """
 
-    source: Source
+    backend: Backend
     columns: tuple[str, ...] | None = None
     ignored: tuple[str, ...] = ()
     text: str | None = None
 
     def attributes(self, taken: Sequence[str]) -> tuple[str, ...]:
         """Return the columns to learn from, without those taken as targets or weight."""
-        selected = self.columns or ((self.text,) if self.text else self.source.names)
-        check_columns((*selected, *self.ignored, *taken), self.source.names)
+        selected = self.columns or ((self.text,) if self.text else self.backend.names)
+        check_columns((*selected, *self.ignored, *taken), self.backend.names)
         left = tuple(name for name in selected if name not in (*self.ignored, *taken))
         if not left:
             raise DataError("the data has no column besides the targets")
@@ -79,8 +89,8 @@ def source(
     text: str | None = None,
     separator: str | None = None,
     on: Any = None,
-) -> SelectedSource:
-    """Return a source: data that is not in memory, with a selection of its columns.
+) -> Source:
+    """Return a Source: data that is not in memory, with a selection of its columns.
 
     Most sources need no such call: a path, a DuckDB relation, a Dask or a Spark DataFrame can be
     passed to `fit` and `predict` directly.
@@ -106,7 +116,7 @@ def source(
 
     Returns
     -------
-    SelectedSource
+    Source
         Data for `fit`, `partial_fit`, `unlearn`, `predict` and so on.
 
     Examples
@@ -122,68 +132,68 @@ def source(
         raise ParameterError("separator is for the path of a CSV file that this process reads")
     if columns is not None and (text is not None or not columns):
         raise ParameterError("columns must name at least one column and excludes text")
-    chosen = isinstance(data, SelectedSource)
-    data_source = data.source if chosen else _source(data, table, on, separator)
-    if data_source is None:
+    chosen = isinstance(data, Source)
+    backend = data.backend if chosen else _backend(data, table, on, separator)
+    if backend is None:
         raise DataTypeError(
             f"{type(data).__name__} is not a source",
             hint="use a path, a LazyFrame, a DuckDB relation, a Dask or Spark DataFrame, or an "
             "engine with a table",
         )
     selected = None if columns is None else _tuple(columns)
-    return SelectedSource(data_source, selected, _tuple(ignore), text)
+    return Source(backend, selected, _tuple(ignore), text)
 
 
 def _tuple(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def source_of(X: Any) -> SelectedSource | None:
+def source_of(X: Any) -> Source | None:
     """Return the source that X is by its type; None if X is data in memory.
 
     A LazyFrame is collected unless `stc.source` is called, and a string that does not name a file
     is a document.
     """
-    if isinstance(X, SelectedSource):
+    if isinstance(X, Source):
         return X
     if isinstance(X, pl.LazyFrame):
         return None
     if isinstance(X, str) and ("\n" in X or find_format(X) is None):
         return None
-    data_source = _source(X)
-    return None if data_source is None else SelectedSource(data_source)
+    backend = _backend(X)
+    return None if backend is None else Source(backend)
 
 
-def _source(
+def _backend(
     data: Any, table: Any = None, on: Any = None, separator: str | None = None
-) -> Source | None:
+) -> Backend | None:
     if on is not None:
-        return _source_on_cluster(data, on)
+        return _backend_on_cluster(data, on)
     if table is not None:
         optional("sqlalchemy", "sqlite", "a table of a database")
-        from stc.sources.sql import SQLSource
+        from stc.sources.sql import SQLBackend
 
-        return SQLSource.of(data, table)
+        return SQLBackend.of(data, table)
     if isinstance(data, str | Path):
         return scan_files(data, separator)
     if isinstance(data, pl.LazyFrame):
-        return FileSource(data)
+        return FileBackend(data)
     if dependencies.is_duckdb_relation(data):
-        from stc.sources.duckdb import DuckDBSource
+        from stc.sources.duckdb import DuckDBBackend
 
-        return DuckDBSource(data)
+        return DuckDBBackend(data)
     if dependencies.is_dask_dataframe(data):
-        from stc.sources.dask import DaskSource
+        from stc.sources.dask import DaskBackend
 
-        return DaskSource(data)
+        return DaskBackend(data)
     if dependencies.is_pyspark_dataframe(data) or dependencies.is_pyspark_connect_dataframe(data):
-        from stc.sources.spark import SparkSource
+        from stc.sources.spark import SparkBackend
 
-        return SparkSource(data)
+        return SparkBackend(data)
     return None
 
 
-def _source_on_cluster(data: Any, on: Any) -> Source:
+def _backend_on_cluster(data: Any, on: Any) -> Backend:
     spark, dask = dependencies.get_pyspark_sql(), sys.modules.get("distributed")
     if spark is not None and isinstance(on, spark.SparkSession):
         from stc.sources.spark import SparkFiles

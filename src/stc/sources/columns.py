@@ -19,7 +19,7 @@ from stc.exceptions import (
     MissingColumnError,
     ParameterError,
 )
-from stc.sources import FileSource, SelectedSource
+from stc.sources import FileBackend, Source
 from stc.sources.learning_task import LearningTask
 from stc.sources.protocol import check_columns
 
@@ -42,7 +42,7 @@ class LearningColumns:
         The columns to read.
     """
 
-    chosen: SelectedSource
+    chosen: Source
     reader: BatchReader
     columns: tuple[str, ...]
 
@@ -50,7 +50,7 @@ class LearningColumns:
     def of(
         cls,
         reader: BatchReader,
-        chosen: SelectedSource,
+        chosen: Source,
         y: Any,
         sample_weight: Any,
         before: FittedState | None,
@@ -72,7 +72,7 @@ class LearningColumns:
         if not targets:
             raise ParameterError("no target column is named", hint=NAME_THE_TARGET)
         taken = targets if roles.weight is None else (*targets, roles.weight)
-        check_columns(taken, chosen.source.names)
+        check_columns(taken, chosen.backend.names)
         if before is not None and before.model.schema.closed:
             items = item_columns(chosen, before)
         else:
@@ -82,7 +82,7 @@ class LearningColumns:
 
     def first(self, rows: int) -> pl.DataFrame:
         """Return the first rows, refusing an empty source."""
-        frame = self.chosen.source.head(self.columns, rows)
+        frame = self.chosen.backend.head(self.columns, rows)
         if not frame.height:
             raise EmptySourceError("there is nothing to learn from")
         return frame
@@ -108,9 +108,9 @@ def _names(parameter: str, given: Any, most: int | None = None) -> tuple[str, ..
     return names
 
 
-def item_columns(chosen: SelectedSource, state: FittedState) -> tuple[str, ...]:
+def item_columns(chosen: Source, state: FittedState) -> tuple[str, ...]:
     """Return the columns of a source that a fitted model reads."""
-    schema, names = state.model.schema, chosen.source.names
+    schema, names = state.model.schema, chosen.backend.names
     text = chosen.text or state.roles.text
     if schema.kind == "counts":
         raise DataError("the model was learnt from a sparse matrix, which no source holds")
@@ -132,7 +132,7 @@ def items_in(frame: pl.DataFrame, columns: tuple[str, ...], state: FittedState) 
     return frame[columns[0]] if documents else frame.select(columns)
 
 
-def source_of_frame(X: Any) -> FileSource:
+def source_of_frame(X: Any) -> FileBackend:
     """Return a frame in memory as a source, so that predictions can be written to a file."""
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -143,4 +143,4 @@ def source_of_frame(X: Any) -> FileSource:
         frame = nw.to_native(frame, pass_through=True)
     if not isinstance(frame, pl.LazyFrame):
         raise DataTypeError(f"to=...: give a frame or a source, got {type(X).__name__}")
-    return FileSource(frame)
+    return FileBackend(frame)

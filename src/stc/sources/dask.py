@@ -35,7 +35,7 @@ _TYPED = {str, list, tuple, np.ndarray, type(None)}
 _FAN_IN = 4
 
 
-class DaskSource:
+class DaskBackend:
     """A Dask DataFrame, whose partitions are learnt and predicted by the workers that hold them.
 
     Parameters

@@ -39,7 +39,7 @@ from stc.sources.protocol import (
 
 
 @dataclass(frozen=True)
-class DuckDBSource:
+class DuckDBBackend:
     """A DuckDB relation.
 
     Attributes

@@ -19,6 +19,7 @@ import polars as pl
 
 from stc._core.model import Model
 from stc._input.values import canonical
+from stc._utils.database_url import refuse_url
 from stc._utils.file_formats import (
     INFERRED_ROWS,
     FileFormat,
@@ -45,7 +46,7 @@ _SAMPLE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class FileSource:
+class FileBackend:
     """Files or a lazy frame, read in batches.
 
     Attributes
@@ -225,6 +226,7 @@ def _slices(lazy: pl.LazyFrame, first: int) -> Iterator[pl.DataFrame]:
 def matching_files(path: str | os.PathLike[str]) -> list[str]:
     """Return the files that a path or a glob names."""
     name = os.fspath(path)
+    refuse_url(name, "name the table of the database, too: stc.source(url, table)")
     if os.path.exists(name) or not glob.has_magic(name):
         return [name]
     paths = sorted(glob.glob(name, recursive=True))
@@ -233,7 +235,7 @@ def matching_files(path: str | os.PathLike[str]) -> list[str]:
     return paths
 
 
-def scan_files(path: str | os.PathLike[str], separator: str | None = None) -> FileSource:
+def scan_files(path: str | os.PathLike[str], separator: str | None = None) -> FileBackend:
     """Return a source of the files that a path or a glob names.
 
     Parameters
@@ -257,9 +259,9 @@ def scan_files(path: str | os.PathLike[str], separator: str | None = None) -> Fi
     if separator is None:
         parts = () if file_format.lines else tuple(file_format.scan([name]) for name in readable)
         lazy = file_format.scan(readable)
-        return FileSource(lazy, {}, parts, tuple(paths), unpacked, file_format)
+        return FileBackend(lazy, {}, parts, tuple(paths), unpacked, file_format)
     lazy = file_format.scan(readable, separator=separator, infer_schema=False)
-    source = FileSource(lazy, {}, (), tuple(paths), unpacked, file_format, separator)
+    source = FileBackend(lazy, {}, (), tuple(paths), unpacked, file_format, separator)
     with source._errors():
         return replace(source, typed=source._inferred_types(readable[0]))
 

@@ -18,7 +18,7 @@ from stc._core.vocabulary import tuple_name
 from stc.exceptions import DataError, EmptySourceError
 from stc.explain import Answers
 from stc.fitted import FittedModel
-from stc.sources import SelectedSource
+from stc.sources import Source
 from stc.sources.columns import item_columns, items_in
 from stc.sources.learning_task import map_rows
 
@@ -67,20 +67,20 @@ class PredictionTask:
         cls,
         fitted: FittedModel,
         answer: Answer,
-        chosen: SelectedSource,
+        chosen: Source,
         on_rows: Callable[[int], object] = lambda rows: None,
     ) -> PredictionTask:
         """Return the task for a source; columns that the model does not read are copied."""
         items = item_columns(chosen, fitted.state)
-        copied = tuple(name for name in chosen.source.names if name not in items)
-        first = chosen.source.head((*items, *copied), 1)
+        copied = tuple(name for name in chosen.backend.names if name not in items)
+        first = chosen.backend.head((*items, *copied), 1)
         if not first.height:
             raise EmptySourceError("there is nothing to predict")
         answers = answer(fitted, items_in(first, items, fitted.state))
         clash = [name for name in answers.columns if name in copied]
         if clash:
             raise DataError(f"the data has a column {clash[0]!r}, as the answer would: rename it")
-        kinds = chosen.source.column_types(copied) if copied else pl.Schema()
+        kinds = chosen.backend.column_types(copied) if copied else pl.Schema()
         schema = pl.Schema({**kinds, **answers.schema})
         return cls(fitted, answer, items, copied, schema, on_rows)
 
@@ -124,15 +124,15 @@ def _unpickled(
     return PredictionTask(_cached[token], answer, items, copied, schema, token=token)
 
 
-def predict_source(fitted: FittedModel, chosen: SelectedSource, method: str, to: Any) -> Any:
+def predict_source(fitted: FittedModel, chosen: Source, method: str, to: Any) -> Any:
     """Answer for a source: as arrays if its rows have an order, else in kind; or to a file."""
-    if to is None and chosen.source.ordered:
+    if to is None and chosen.backend.ordered:
         items = item_columns(chosen, fitted.state)
         answer = getattr(fitted, method)
-        frames = chosen.source.frames(items)
+        frames = chosen.backend.frames(items)
         parts = map_rows(lambda frame: answer(items_in(frame, items, fitted.state)), frames)
         return _concatenated(list(parts))
-    return chosen.source.predict(PredictionTask.of(fitted, ANSWERS[method], chosen), to)
+    return chosen.backend.predict(PredictionTask.of(fitted, ANSWERS[method], chosen), to)
 
 
 def _concatenated(parts: list[Any]) -> Any:

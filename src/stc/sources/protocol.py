@@ -103,8 +103,8 @@ class Predictor(Protocol):
         """Yield the predictions for all batches; errors name rows counted from the first."""
 
 
-class Source(Protocol):
-    """Data that is not in memory."""
+class Backend(Protocol):
+    """What a kind of source can do: read rows, learn them where they are, write predictions."""
 
     @property
     def ordered(self) -> bool:

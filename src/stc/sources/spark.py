@@ -107,7 +107,7 @@ def _worker_error(trace: str) -> Exception | None:
     return None
 
 
-class SparkSource:
+class SparkBackend:
     """A Spark DataFrame, whose partitions are learnt and predicted by the workers that hold them.
 
     Parameters

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,10 +17,10 @@ import sqlalchemy
 
 from stc._core.model import Model
 from stc._input.values import canonical
+from stc._utils.database_url import DatabaseURL, raise_alone, sqlite_file
 from stc._utils.file_formats import find_format, write_frames
 from stc._utils.optional import optional
-from stc.exceptions import ParameterError, SourceFileError
-from stc.sources.faults import first_line
+from stc.exceptions import ParameterError, ParameterTypeError, SourceFileError
 from stc.sources.protocol import (
     SAMPLE_ROWS,
     Learner,
@@ -50,7 +51,7 @@ _SQL_TYPES: dict[Any, Any] = {
 
 
 @dataclass(frozen=True)
-class SQLSource:
+class SQLBackend:
     """A table or a query of a database.
 
     Attributes
@@ -61,14 +62,18 @@ class SQLSource:
         A table or a subquery.
     """
 
-    engine: Any
+    engine: Any = field(repr=False)
     selected: Any
     ordered: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, database: Any, table: Any) -> SQLSource:
+    def of(cls, database: Any, table: Any) -> SQLBackend:
         """Return a source of an engine or a URL, and a table's name, a Table or a Select."""
         engine = _engine(database) if isinstance(database, str) else database
+        if not isinstance(engine, sqlalchemy.Engine):
+            given = type(engine).__name__
+            raise ParameterTypeError(f"a table is read from an engine or a URL, got {given}")
+        _refuse_missing_file(engine)
         if isinstance(table, str):
             with _errors(engine):
                 table = _table(engine, table)
@@ -157,16 +162,25 @@ class SQLSource:
 
 def _engine(url: str) -> Any:
     """Return an engine that keeps no connection open, with psycopg for PostgreSQL."""
-    scheme, separator, rest = url.partition("://")
-    if separator and scheme in ("postgresql", "postgres"):
-        url = f"postgresql+psycopg://{rest}"
+    parsed = DatabaseURL.parse(url)
+    driver = "postgresql+psycopg" if parsed.scheme in ("postgresql", "postgres") else None
     try:
-        return sqlalchemy.create_engine(url, poolclass=sqlalchemy.pool.NullPool)
+        return sqlalchemy.create_engine(
+            parsed.for_sqlalchemy(driver), poolclass=sqlalchemy.pool.NullPool, hide_parameters=True
+        )
     except sqlalchemy.exc.ArgumentError:
-        # The error is not shown: the URL may hold a password.
-        raise ParameterError(
-            "the database is not a URL of SQLAlchemy", hint="write it as in sqlite:///zoo.db"
-        ) from None
+        hint = "write it as in sqlite:///zoo.db"
+        raise_alone(ParameterError(f"{str(parsed)!r} is not a URL of SQLAlchemy", hint=hint))
+
+
+def _refuse_missing_file(engine: Any) -> None:
+    """Raise an error for a file that is not there: SQLite would create it."""
+    url = engine.url
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return
+    path = sqlite_file(url.database, url.query)
+    if path is not None and not os.path.exists(path):
+        raise SourceFileError("there is no such file", path=path)
 
 
 @contextmanager
@@ -175,16 +189,17 @@ def _errors(engine: Any, failure: str = "cannot be read") -> Iterator[None]:
     try:
         yield
     except _driver_errors() as error:
-        message = first_line(getattr(error, "orig", None) or error)
-        if engine.url.password:
-            message = message.replace(str(engine.url.password), "***")
-        shown = engine.url.set(password=None).render_as_string()
-        raise SourceFileError(f"the database {failure}: {message}", path=shown) from None
+        url = DatabaseURL.of_sqlalchemy(engine.url)
+        text = url.without_secrets(str(getattr(error, "orig", None) or error))
+        message = " ".join(text.strip().partition("\n")[0].split()) or type(error).__name__
+        raise_alone(SourceFileError(f"the database {failure}: {message}", path=str(url)))
 
 
 def _driver_errors() -> tuple[type[Exception], ...]:
     adbc = sys.modules.get("adbc_driver_manager.dbapi")
-    return (sqlalchemy.exc.SQLAlchemyError, *([] if adbc is None else [adbc.Error]))
+    # Of an encoding: psycopg cannot write a surrogate in a password, and would show all of it.
+    errors = (sqlalchemy.exc.SQLAlchemyError, UnicodeEncodeError)
+    return errors if adbc is None else (*errors, adbc.Error)
 
 
 def _table(engine: Any, name: str) -> Any:
@@ -202,8 +217,10 @@ def _table(engine: Any, name: str) -> Any:
 
 def _by_adbc(engine: Any, query: str) -> Iterator[pl.DataFrame]:
     driver = optional("adbc_driver_postgresql.dbapi", "postgresql", "a table of PostgreSQL")
-    uri = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-    with driver.connect(uri) as connection, connection.cursor() as cursor:
+    with (
+        driver.connect(DatabaseURL.of_sqlalchemy(engine.url).for_libpq()) as connection,
+        connection.cursor() as cursor,
+    ):
         cursor.execute(query)
         yield from joined_batches(cursor.fetch_record_batch(), "postgresql")
 

@@ -15,6 +15,7 @@ from stc.sql.scores import (
     ids,
     label_probability,
     log_share,
+    mixed,
     modulus,
 )
 from stc.sql.weights import Classes, ModelWeights, Step, Term
@@ -64,6 +65,8 @@ def long_answers(query: Query, powers: str | None, classes: Classes) -> exp.Sele
     """Return the select of the probability of each class for each item."""
     _add_classes(query, classes)
     totals = _add_totals(query, powers)
+    if classes.floor is not None:
+        totals = _add_floor(query, totals, float(classes.floor.sum()))
     power, whole = sql.columns(("power", "total"), "g")
     share = power / whole
     if classes.kind == "indicator":
@@ -100,11 +103,35 @@ def _add_totals(query: Query, powers: str | None) -> str:
     return query.add("stc_totals", select.from_(sql.table(grid, "g")))
 
 
+def _add_floor(query: Query, totals: str, share: float) -> str:
+    """Add the powers with the floor: the probabilities, relative to the item's highest."""
+    names = ("item", "class", "power", "total")
+    item, class_, power, total = sql.columns(names, "g")
+    with_floor = mixed(power, total.copy(), sql.column("floor", "c"), share)
+    probability = sql.case((total > 0, with_floor), default=sql.number(0.0)).as_("power")
+    same_class = sql.column("id", "c").eq(class_.copy())
+    select = exp.select(item, class_, probability).from_(sql.table(totals, "g"))
+    select = select.join(sql.table("stc_classes", "c"), on=same_class)
+    name = query.add("stc_mixed", select)
+    item, class_, power = sql.columns(names[:3], "m")
+    top = exp.Window(this=exp.Max(this=power.copy()), partition_by=[item.copy()])
+    select = exp.select(item, class_, power, top.as_("top")).from_(sql.table(name, "m"))
+    name = query.add("stc_highest", select)
+    item, class_, power, top = sql.columns(("item", "class", "power", "top"), "h")
+    zero = sql.number(0.0)
+    relative = sql.case((top > 0, power / top.copy()), default=zero).as_("power")
+    whole = sql.case((top.copy() > 0, sql.number(1.0) / top.copy()), default=zero.copy())
+    select = exp.select(item, class_, relative, whole.as_("total"))
+    return query.add("stc_floored", select.from_(sql.table(name, "h")))
+
+
 def _add_classes(query: Query, classes: Classes) -> None:
     columns = {
         "id": Values("bigint", range(classes.size)),
         "otherwise": Values("double", fallback(classes).tolist()),
     }
+    if classes.floor is not None:
+        columns["floor"] = Values("double", classes.floor.tolist())
     if not classes.joint:
         columns["class"] = Values(sql.kind_of(classes.labels[0]), classes.labels[0])
     if classes.kind == "indicator" and classes.thresholds is not None:

@@ -39,7 +39,7 @@ def query_text(
     except ValueError as error:
         raise ParameterError(f"dialect={dialect!r}: {error}".rstrip(".")) from None
     query = Query(dialect)
-    weights, classes = ModelWeights.of(cascade), Classes.of(cascade.model, thresholds)
+    weights, classes = ModelWeights.of(cascade), Classes.of(cascade, thresholds)
     table = parse_table(features if data is None else data, dialect)
     if data is None:
         known = read_features(query, weights, table)

@@ -193,6 +193,11 @@ def label_probability(share: Node, threshold: Node, dialect: str) -> Node:
     return sql.case((share >= threshold, at_least[0]), default=at_least[1])
 
 
+def mixed(power: Node, total: Node, floor: Node, share: float) -> Node:
+    """Return `X_i = (1 - m) Q_i + m g_i`; the floor is `m g_i`, the share m."""
+    return exp.Add(this=sql.number(1 - share) * (power / total), expression=floor)
+
+
 def fallback(classes: Classes) -> Floats:
     """Return the probability of each class for an item without known features."""
     if classes.kind == "indicator" and classes.thresholds is not None:

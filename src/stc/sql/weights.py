@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stc._core import formulas
 from stc._core.cascade import Cascade
 from stc._core.formulas import Floats
-from stc._core.model import Model
 from stc._core.tensor import Subset
 from stc._core.vocabulary import Feature, feature_name
 from stc.exceptions import DataError, ParameterError
@@ -83,10 +81,8 @@ class ModelWeights:
         steps = []
         for subset in cascade.policy[:-1]:
             terms = _terms(cascade, subset, numbers)
-            phases = cascade.phases.get(subset)
-            sharpness = 1.0 if phases is None else phases.sharpness
             if terms:
-                steps.append(Step(sharpness / cascade.hyper.power, terms))
+                steps.append(Step(cascade.sharpness(subset) / cascade.hyper.power, terms))
         return cls(tuple(numbers), tuple(steps), cascade.hyper.power)
 
     def named(self, name: Callable[[Feature], str]) -> list[str]:
@@ -121,9 +117,7 @@ def escaped(attribute: str) -> str:
 
 def _terms(cascade: Cascade, subset: Subset, numbers: dict[Feature, int]) -> tuple[Term, ...]:
     """Return the weights of a set by the number of single features; new ones are numbered."""
-    log_W = formulas.log_weights(cascade.model.corpora[subset].mass, *cascade.hyper)
-    phases = cascade.phases.get(subset)
-    angles = None if phases is None or not phases.angles.any() else phases.angles
+    log_W, angles = cascade.log_weights(subset)
     nonzero = np.flatnonzero(np.isfinite(log_W.data))
     if not len(nonzero):
         return ()
@@ -182,7 +176,9 @@ class Classes:
     kind
         The form of y.
     frequencies
-        The share of each class among the items learnt.
+        The probability of each class for items without a score.
+    floor
+        The least probability of each class; None if it is 0.
     thresholds
         With several labels per item, the ratio to the most probable label from which a label is
         predicted.
@@ -192,19 +188,23 @@ class Classes:
     targets: tuple[str, ...]
     kind: str
     frequencies: Floats
+    floor: Floats | None
     thresholds: Floats | None
 
     @classmethod
-    def of(cls, model: Model, thresholds: Floats | None) -> Classes:
+    def of(cls, cascade: Cascade, thresholds: Floats | None) -> Classes:
         """Return the classes of a model."""
-        form = model.form
+        model = cascade.model
+        form, floor = model.form, model.floor(cascade.hyper.floor)
         if form.kind == "indicator":
             targets = [form.public_classes(model.classes)]
         else:
             targets = form.by_target(model.classes)
         labels = tuple(list(map(_sql_value, labels)) for labels in targets)
         thresholds = thresholds if form.multilabel else None
-        return cls(labels, form.target_names, form.kind, model.frequencies, thresholds)
+        degenerate = np.zeros((1, len(model.classes)))
+        (unknown,) = cascade.probabilities_of(degenerate, np.zeros(1, dtype=np.int64))
+        return cls(labels, form.target_names, form.kind, unknown, floor, thresholds)
 
     @property
     def joint(self) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sqlglot import exp
 
+from stc._core.formulas import Floats
 from stc.exceptions import DataError
 from stc.sql import expressions as sql
 from stc.sql.expressions import Node, Query, Values
@@ -20,6 +21,7 @@ from stc.sql.scores import (
     ids,
     label_probability,
     log_share,
+    mixed,
     modulus,
 )
 from stc.sql.weights import Classes, ModelWeights, Step, Term
@@ -41,7 +43,29 @@ def wide_scores(
     names = [f"q{k}" for k in range(size)]
     whole = sql.total(sql.columns(names, "q")).as_("total")
     select = exp.select(*sql.columns(("item", "best", *names), "q"), whole)
-    return query.add("stc_totals", select.from_(sql.table(name, "q")), once=True)
+    name = query.add("stc_totals", select.from_(sql.table(name, "q")), once=True)
+    return name if classes.floor is None else _add_floor(query, name, classes.floor)
+
+
+def _add_floor(query: Query, totals: str, floor: Floats) -> str:
+    """Add the powers with the floor: the probabilities, relative to the item's highest."""
+    names, share = [f"q{k}" for k in range(len(floor))], float(floor.sum())
+    with_floor = [
+        mixed(sql.column(name, "q"), sql.column("total", "q"), sql.number(least), share).as_(name)
+        for name, least in zip(names, floor.tolist(), strict=True)
+    ]
+    select = exp.select(sql.column("item", "q"), *with_floor).from_(sql.table(totals, "q"))
+    name = query.add("stc_mixed", select, once=True)
+    powers = sql.columns(names, "m")
+    top = sql.greatest(powers, query.dialect)
+    select = exp.select(sql.column("item", "m"), *powers, top.as_("top"))
+    name = query.add("stc_highest", select.from_(sql.table(name, "m")), once=True)
+    powers, top = sql.columns(names, "h"), sql.column("top", "h")
+    best = sql.case(*((power.eq(top.copy()), k) for k, power in enumerate(powers)))
+    shares = [(power / top.copy()).as_(name) for name, power in zip(names, powers, strict=True)]
+    whole = (sql.number(1.0) / top).as_("total")
+    select = exp.select(sql.column("item", "h"), best.as_("best"), *shares, whole)
+    return query.add("stc_floored", select.from_(sql.table(name, "h")), once=True)
 
 
 def _layout(size: int, term: Term, has_phases: bool) -> dict[str, Values]:

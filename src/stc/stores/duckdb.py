@@ -1,10 +1,10 @@
-"""Stores in a DuckDB file: one process at a time, and the fastest of the stores."""
+"""Models in a DuckDB file: one process at a time, and the fastest of the databases."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any
@@ -12,22 +12,25 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from stc._utils.database_url import MEMORY, DatabaseURL, file_identity, raise_alone
 from stc.exceptions import StoreError
-from stc.stores.base import PATIENCE, Store
-from stc.stores.session import Session
-from stc.stores.url import MEMORY, file_identity, file_path, url_options
+from stc.stores.database import PATIENCE, Database
+from stc.stores.session import COLUMNS, Session, complete_tables, damaged_store
 
 # Without keys and indexes: writers take turns, and merging is faster without.
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS stc_models"
-    " (id INTEGER, name_key BLOB, name VARCHAR, version BIGINT, header VARCHAR)",
-    "CREATE TABLE IF NOT EXISTS stc_features (model INTEGER, key BLOB, feature VARCHAR)",
-    "CREATE TABLE IF NOT EXISTS stc_classes (model INTEGER, number INTEGER, class VARCHAR)",
-    "CREATE TABLE IF NOT EXISTS stc_entries (model INTEGER, feature BLOB, set INTEGER,"
-    " class INTEGER, mass DOUBLE, support BIGINT, phase DOUBLE)",
-    "CREATE TABLE IF NOT EXISTS stc_batches"
-    " (model INTEGER, key BLOB, batch VARCHAR, written_at VARCHAR)",
-)
+_TABLES = {
+    "stc_models": "id INTEGER, name_key BLOB, name VARCHAR, version BIGINT, header_key BLOB,"
+    " header VARCHAR, checksum BIGINT, batches BIGINT",
+    "stc_features": "model INTEGER, key BLOB, feature VARCHAR",
+    "stc_classes": "model INTEGER, number INTEGER, class VARCHAR",
+    "stc_entries": "model INTEGER, feature BLOB, set INTEGER, class INTEGER, mass DOUBLE,"
+    " support BIGINT, phase DOUBLE",
+    "stc_batches": "model INTEGER, key BLOB, batch VARCHAR, written_at VARCHAR",
+}
+_TYPES = {
+    table: dict(column.split() for column in columns.split(", "))
+    for table, columns in _TABLES.items()
+}
 _ADD = """
     MERGE INTO stc_entries AS old USING new_rows AS new
     ON old.model = :model AND old.feature = new.feature
@@ -51,13 +54,13 @@ _DROP_CLASSES = """
     DELETE FROM stc_classes WHERE model = :model AND number IN (SELECT class FROM new_rows)
     AND number NOT IN (SELECT class FROM stc_entries WHERE model = :model)
 """
-_ENTRIES = """
-    SELECT e.set, f.feature, c.class, e.mass, e.support, e.phase FROM stc_entries AS e
-    JOIN stc_features AS f ON f.model = e.model AND f.key = e.feature
-    JOIN stc_classes AS c ON c.model = e.model AND c.number = e.class
-    WHERE e.model = :model
+# Not views, which cannot be written, and not what other schemas have.
+_FIND_TABLES = """
+    SELECT table_name, list(column_name), list(data_type) FROM duckdb_columns()
+    JOIN duckdb_tables() USING (database_name, schema_name, table_name)
+    WHERE table_name LIKE 'stc\\_%' ESCAPE '\\' AND schema_name = current_schema()
+    GROUP BY table_name
 """
-_HAS_TABLES = "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'stc_models'"
 # The process that opened each file; a forked child inherits its parent's entries.
 _file_owners: dict[str, int] = {}
 _IN_USE = (
@@ -65,7 +68,10 @@ _IN_USE = (
     "close it there, or use SQLite or PostgreSQL",
 )
 _OTHER_FORMAT = ("the file is not a DuckDB database", None)
-_NO_PERMISSION = ("permission to open the file is denied", None)
+_NO_PERMISSION = (
+    "permission to open the file is denied",
+    "check that you may write to it and to its folder",
+)
 # Parts of DuckDB's error texts, with our message and hint.
 _MESSAGES: dict[str, tuple[str, str | None]] = {
     "Conflicting lock": _IN_USE,
@@ -77,7 +83,10 @@ _MESSAGES: dict[str, tuple[str, str | None]] = {
     "No space left": ("the disk is full", None),
     "not a valid DuckDB": _OTHER_FORMAT,
     "sqlite_scanner": _OTHER_FORMAT,
+    "Loading external extensions": _OTHER_FORMAT,
     "No such file or directory": ("the file cannot be opened", "check that its folder exists"),
+    "Is a directory": _OTHER_FORMAT,
+    "Could not read enough bytes": ("the file is damaged: it is cut short", None),
     "File too large": ("the file would exceed the largest size allowed", None),
 }
 
@@ -87,11 +96,14 @@ class DuckdbSession(Session):
 
     insert_model = """
         INSERT INTO stc_models
-        SELECT coalesce(max(id), 0) + 1, :key, :name, :version, NULL FROM stc_models RETURNING id
+        SELECT coalesce(max(id), 0) + 1, :key, :name, :version, :header_key, :header, 0, 0
+        FROM stc_models
+        RETURNING id
     """
 
-    def __init__(self, store: DuckdbStore, cursor: duckdb.DuckDBPyConnection) -> None:
-        super().__init__(store.translated_errors)
+    def __init__(self, database: DuckdbDatabase, cursor: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(database.translated_errors)
+        self._database = database
         self._cursor = cursor
         self._cursor.begin()
 
@@ -111,13 +123,17 @@ class DuckdbSession(Session):
             self._cursor.close()
 
     def has_tables(self) -> bool:
-        """Return whether the tables exist."""
-        return bool(self._column(_HAS_TABLES)[0])
+        """Return whether the tables exist; raise an error if only a part of them does."""
+        if not self._database.has_tables:
+            rows = self.execute(_FIND_TABLES)
+            found = {table: dict(zip(names, types, strict=True)) for table, names, types in rows}
+            self._database.has_tables = complete_tables(found, _TYPES)
+        return self._database.has_tables
 
     def create_tables(self) -> None:
         """Create the tables that do not exist."""
-        for table in _TABLES:
-            self.execute(table)
+        for table, columns in _TABLES.items():
+            self.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
 
     def insert(self, table: str, model: int, rows: pl.DataFrame) -> None:
         """Insert rows of a model that are not in the table."""
@@ -136,27 +152,32 @@ class DuckdbSession(Session):
             self.execute(_DROP_FEATURES, less, model=model)
             self.execute(_DROP_CLASSES, less, model=model)
 
-    def entries(self, model: int) -> pl.DataFrame:
-        """Return all entries, in the columns of ENTRIES."""
+    def rows(self, table: str, model: int) -> pl.DataFrame:
+        """Return the rows of a model, in the columns of COLUMNS."""
+        columns = COLUMNS[table]
+        query = f"SELECT {', '.join(map(_quoted, columns))} FROM {table} WHERE model = $model"
         with self.translated_errors():
-            query = self._cursor.sql(_with_dollars(_ENTRIES), params={"model": model})
-            entries: pl.DataFrame = query.pl()
-        return entries
+            rows: pl.DataFrame = self._cursor.sql(query, params={"model": model}).pl()
+        for name, kind in columns.items():
+            if rows.schema[name] != kind:
+                raise damaged_store(f"the column {name!r} of {table} is of another type")
+        return rows
 
     def _commit(self) -> None:
         self._cursor.commit()
 
 
-class DuckdbStore(Store):
-    """A store in a DuckDB file."""
+class DuckdbDatabase(Database):
+    """A DuckDB file."""
 
-    def __init__(self, url: str, on_close: Callable[[], object] = lambda: None) -> None:
-        super().__init__(url, on_close)
-        self._file = file_path(url)
-        self._options = url_options(url)
+    def __init__(self, url: DatabaseURL) -> None:
+        super().__init__(url)
+        self._file = url.file_path()
+        self._options = dict(url.options)
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._identity: tuple[int, int] | None = None
+        self._identity: tuple[int, ...] | None = None
         self._open_lock, self._write_lock = Lock(), Lock()
+        self.has_tables = False
 
     def exists(self) -> bool:
         """Return whether there is a file; reading does not create one."""
@@ -194,7 +215,7 @@ class DuckdbStore(Store):
         try:
             yield
         except duckdb.Error as error:
-            raise self._translated(error) from None
+            raise_alone(self._translated(error))
 
     def _new_session(self) -> DuckdbSession:
         with self._open_lock, self.translated_errors():
@@ -207,8 +228,13 @@ class DuckdbStore(Store):
             return DuckdbSession(self, self._connection.cursor())
 
     def _open(self) -> duckdb.DuckDBPyConnection:
-        # DuckDB would download an extension to open a file of another database.
-        options: dict[str, Any] = {"autoinstall_known_extensions": "false"} | self._options
+        # DuckDB would download an extension to open a file of another database, and a view in a
+        # stranger's file could read other files.
+        options: dict[str, Any] = {
+            "autoinstall_known_extensions": "false",
+            "enable_external_access": "false",
+            **self._options,
+        }
         if os.path.exists(self._file) and not os.access(self._file, os.W_OK):
             options["access_mode"] = "read_only"
         connection = duckdb.connect(self._file, config=options)
@@ -220,7 +246,7 @@ class DuckdbStore(Store):
         if self._connection is not None and _file_owners.get(self._file) == os.getpid():
             self._connection.close()
             del _file_owners[self._file]
-        self._connection = None
+        self._connection, self.has_tables = None, False
 
     def _check_process(self) -> None:
         # DuckDB itself would let the child write to the file that its parent has open.
@@ -236,12 +262,18 @@ class DuckdbStore(Store):
         if isinstance(error, duckdb.FatalException) or "been invalidated" in text:
             # The connection is unusable until the file is opened again.
             self._connection = None
-        if isinstance(error, duckdb.TransactionException):
-            return self.conflict("the store was changed at the same time")
         for part, message in _MESSAGES.items():
             if part in text:
                 return self.error(*message)
-        return self.error(f"DuckDB failed: {text.splitlines()[0]}")
+        if isinstance(error, duckdb.CatalogException):
+            self.has_tables = False
+        if isinstance(error, duckdb.TransactionException) and "onflict" in text:
+            return self.conflict("the store was changed at the same time")
+        return self.error(f"DuckDB failed: {self.url.without_secrets(text).splitlines()[0]}")
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 def _with_dollars(statement: str) -> str:

@@ -1,8 +1,7 @@
-"""Stores on a PostgreSQL server: many processes on many machines."""
+"""Models on a PostgreSQL server: many processes on many machines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -10,21 +9,21 @@ import polars.selectors as cs
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import DBAPIError
 
-from stc.exceptions import ParameterError, StoreError
+from stc.exceptions import StoreError
 from stc.stores import tables
-from stc.stores.base import PATIENCE
+from stc.stores.database import PATIENCE
 from stc.stores.keys import text_key
-from stc.stores.sql import OnConflict, SqlSession, SqlStore, chunks, on_conflict_clause
+from stc.stores.sql import OnConflict, SqlDatabase, SqlSession, chunks, on_conflict_clause
 
+_NO_TABLE, _NOT_PERMITTED = "42P01", "42501"
 _MESSAGES = {
     "25006": "the store is read-only",
     "28000": "the server does not let this user in",
     "28P01": "the server does not let this user in: the password is wrong",
     "3D000": "the server has no database of this name",
-    "42501": "this user may not write",
+    _NOT_PERMITTED: "this user may not write",
     "53100": "the disk of the server is full",
     "53200": "the server is out of memory",
 }
@@ -33,7 +32,6 @@ _MESSAGES = {
 _TRANSIENT = {"40001", "40P01", "55P03", "42P07", "23505", "57P03", "53300"}
 # Errors before there is a connection have no code.
 _TRANSIENT_TEXTS = ("too many clients", "connection slots", "starting up", "in recovery mode")
-_NO_TABLE = "42P01"
 
 
 class PostgresqlSession(SqlSession):
@@ -77,25 +75,15 @@ class PostgresqlSession(SqlSession):
         self.execute("SELECT pg_advisory_xact_lock(:number)", number=number)
 
 
-class PostgresqlStore(SqlStore):
-    """A store in a PostgreSQL database."""
+class PostgresqlDatabase(SqlDatabase):
+    """A PostgreSQL database."""
 
     session_class = PostgresqlSession
-
-    def __init__(self, url: str, on_close: Callable[[], object] = lambda: None) -> None:
-        super().__init__(url, on_close)
-        try:
-            self._url: URL = make_url(url).set(drivername="postgresql+psycopg")
-        except (ArgumentError, ValueError):
-            raise ParameterError(
-                f"store={self.shown_url!r} is not a valid URL",
-                hint="write postgresql://user:password@host:port/database",
-            ) from None
 
     def new_engine(self) -> sa.Engine:
         """Return a new engine."""
         engine = sa.create_engine(
-            self._url,
+            self.url.for_sqlalchemy("postgresql+psycopg"),
             hide_parameters=True,
             pool_pre_ping=True,
             pool_timeout=PATIENCE,
@@ -112,7 +100,7 @@ class PostgresqlStore(SqlStore):
     def translated(self, error: DBAPIError) -> StoreError:
         """Return an error of the driver as ours; a conflict if a retry may succeed."""
         code = getattr(error.orig, "sqlstate", None)
-        text = self._text_without_password(error)
+        text = " ".join(self.url.without_secrets(str(error.orig)).split("\n")[0].split())
         if code == _NO_TABLE:
             self.has_tables = False
             return self.conflict("the tables are gone")
@@ -120,13 +108,10 @@ class PostgresqlStore(SqlStore):
             return self.conflict(f"the server is busy: {text}")
         if error.connection_invalidated:
             return self.conflict("the connection was lost")
+        if code == _NOT_PERMITTED and (error.statement or "").lstrip().startswith("SELECT"):
+            return self.error("this user may not read")
         failure = "PostgreSQL failed" if code else "the server cannot be reached"
         return self.error(_MESSAGES.get(code or "", f"{failure}: {text}"))
-
-    def _text_without_password(self, error: DBAPIError) -> str:
-        text = " ".join(str(error.orig).split("\n")[0].split())
-        password = self._url.password
-        return text.replace(str(password), "***") if password else text
 
     def _check_encoding(self, connection: Any, _record: object) -> None:
         encoding = connection.info.parameter_status("server_encoding")

@@ -1,10 +1,10 @@
-"""What the stores in SQLite and PostgreSQL share: they use SQLAlchemy."""
+"""What SQLite and PostgreSQL share: they are used through SQLAlchemy."""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Lock
 from typing import Any, ClassVar, Literal
@@ -13,11 +13,11 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from stc._utils.database_url import DatabaseURL, raise_alone
 from stc.exceptions import StoreError
-from stc.io import ENTRIES
 from stc.stores import tables
-from stc.stores.base import Store
-from stc.stores.session import Session
+from stc.stores.database import Database
+from stc.stores.session import COLUMNS, Session, complete_tables, typed_rows
 
 # What to do with rows whose key exists already.
 OnConflict = Literal["error", "skip", "add"]
@@ -36,13 +36,16 @@ class SqlSession(Session):
     """An open transaction of a SQLAlchemy connection."""
 
     insert_model = (
-        "INSERT INTO stc_models (name_key, name, version) VALUES (:key, :name, :version)"
-        " RETURNING id"
+        "INSERT INTO stc_models (name_key, name, version, header_key, header, checksum, batches)"
+        " VALUES (:key, :name, :version, :header_key, :header, 0, 0) RETURNING id"
     )
 
-    def __init__(self, store: SqlStore, connection: sa.Connection) -> None:
-        super().__init__(store.translated_errors)
-        self._store = store
+    # Whether a column holds values of its type only.
+    typed: ClassVar[bool] = True
+
+    def __init__(self, database: SqlDatabase, connection: sa.Connection) -> None:
+        super().__init__(database.translated_errors)
+        self._database = database
         self.connection = connection
 
     @abstractmethod
@@ -77,11 +80,36 @@ class SqlSession(Session):
             return self.connection.execute(statement, values)
 
     def has_tables(self) -> bool:
-        """Return whether the tables exist."""
-        if not self._store.has_tables:
+        """Return whether the tables exist; raise an error if only a part of them does."""
+        if not self._database.has_tables:
             with self.translated_errors():
-                self._store.has_tables = sa.inspect(self.connection).has_table(tables.models.name)
-        return self._store.has_tables
+                inspector = sa.inspect(self.connection)
+                # Not views, which cannot be written.
+                existing = tables.metadata.tables.keys() & set(inspector.get_table_names())
+                found = {
+                    table: {
+                        column["name"]: self._type_name(column["type"])
+                        for column in inspector.get_columns(table)
+                    }
+                    for table in existing
+                }
+            self._database.has_tables = complete_tables(found, self._column_types())
+        return self._database.has_tables
+
+    def _column_types(self) -> dict[str, dict[str, str]] | None:
+        """Return the types of all columns; None if the database does not check types."""
+        if not self.typed:
+            return None
+        return {
+            table.name: {column.name: self._type_name(column.type) for column in table.columns}
+            for table in tables.metadata.tables.values()
+        }
+
+    def _type_name(self, kind: sa.types.TypeEngine[Any]) -> str:
+        if not self.typed:
+            return ""
+        # The inspector does not tell the collation of a text.
+        return kind.compile(self.connection.dialect).partition(" COLLATE")[0]
 
     def create_tables(self) -> None:
         """Create the tables that do not exist."""
@@ -112,14 +140,19 @@ class SqlSession(Session):
         classes = less.select(number=pl.col("class").unique().sort())
         self.delete_rows(tables.classes, model, classes, _unused("class", tables.classes.c.number))
 
-    def entries(self, model: int) -> pl.DataFrame:
-        """Return all entries, in the columns of ENTRIES."""
-        keyed = dict(ENTRIES) | {"feature": pl.Binary(), "class": pl.Int32()}
-        entries = self._frame(tables.entries, model, keyed)
-        features = self._frame(tables.features, model, {"key": pl.Binary(), "feature": pl.String()})
-        classes = self._frame(tables.classes, model, {"number": pl.Int32(), "class": pl.String()})
-        joined = entries.rename({"feature": "key", "class": "number"}).join(features, on="key")
-        return joined.join(classes, on="number").select(*ENTRIES.names())
+    def rows(self, table: str, model: int) -> pl.DataFrame:
+        """Return the rows of a model, in the columns of COLUMNS."""
+        columns = tables.metadata.tables[table].c
+        selected = sa.select(*(columns[name] for name in COLUMNS[table]))
+        result = self.run(selected.where(columns.model == model))
+        # SQLAlchemy's rows take longer to create than the driver's to read.
+        cursor: Any = result.cursor
+        frames = [typed_rows([], table)]
+        with self.translated_errors():
+            while fetched := cursor.fetchmany(_ROWS_PER_FETCH):
+                frames.append(typed_rows(fetched, table))
+        result.close()
+        return pl.concat(frames)
 
     def _commit(self) -> None:
         try:
@@ -128,34 +161,19 @@ class SqlSession(Session):
             if not error.connection_invalidated:
                 raise
             # A retry could count the batch twice.
-            raise self._store.error(
+            raise self._database.error(
                 "the connection was lost during the commit",
                 hint="check whether the change was written, or repeat it with the same batch id",
             ) from None
 
-    def _frame(
-        self, table: sa.Table, model: int, schema: Mapping[str, pl.DataType]
-    ) -> pl.DataFrame:
-        result = self.run(
-            sa.select(*(table.c[name] for name in schema)).where(table.c.model == model)
-        )
-        # SQLAlchemy's rows take longer to create than the driver's to read.
-        cursor: Any = result.cursor
-        frames = [pl.DataFrame(schema=schema)]
-        with self.translated_errors():
-            while rows := cursor.fetchmany(_ROWS_PER_FETCH):
-                frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
-        result.close()
-        return pl.concat(frames)
 
-
-class SqlStore(Store):
-    """A store in a database that SQLAlchemy connects to."""
+class SqlDatabase(Database):
+    """A database that SQLAlchemy connects to."""
 
     session_class: ClassVar[type[SqlSession]]
 
-    def __init__(self, url: str, on_close: Callable[[], object] = lambda: None) -> None:
-        super().__init__(url, on_close)
+    def __init__(self, url: DatabaseURL) -> None:
+        super().__init__(url)
         self._engine: sa.Engine | None = None
         self._pid = os.getpid()
         self._engine_lock = Lock()
@@ -209,11 +227,11 @@ class SqlStore(Store):
         try:
             yield
         except DBAPIError as error:
-            raise self.translated(error) from None
+            raise_alone(self.translated(error))
+        except SQLAlchemyError as error:  # also of options that no engine can be created with
+            raise_alone(self.error(f"the store cannot be used: {type(error).__name__}"))
         except self.engine.dialect.loaded_dbapi.Error as error:
-            raise self.translated(DBAPIError(None, None, error)) from None
-        except SQLAlchemyError as error:
-            raise self.error(f"the store cannot be used: {type(error).__name__}") from None
+            raise_alone(self.translated(DBAPIError(None, None, error)))
 
     @contextmanager
     def _session(self, writing: bool) -> Iterator[SqlSession]:

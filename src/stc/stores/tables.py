@@ -24,7 +24,10 @@ models = sa.Table(
     sa.Column("name_key", sa.LargeBinary, nullable=False, unique=True),
     sa.Column("name", _TEXT, nullable=False),
     sa.Column("version", sa.BigInteger, nullable=False),
-    sa.Column("header", _TEXT),
+    sa.Column("header_key", sa.LargeBinary, nullable=False),
+    sa.Column("header", _TEXT, nullable=False),
+    sa.Column("checksum", sa.BigInteger, nullable=False),
+    sa.Column("batches", sa.BigInteger, nullable=False),
 )
 features = sa.Table(
     "stc_features",

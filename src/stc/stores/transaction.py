@@ -12,8 +12,11 @@ import polars as pl
 
 from stc.exceptions import DataError, StoreError
 from stc.io import ENTRIES, Archive
+from stc.stores.integrity import checksum, read_batches, read_entries, sum_of_checksums
 from stc.stores.keys import check_json_series, check_text, header_json, text_key
-from stc.stores.session import Session
+from stc.stores.session import COLUMNS, NO_HEADER, ModelRow, Session, damaged_store
+
+_ENTRY_TABLES = ("stc_entries", "stc_features", "stc_classes")
 
 
 class Writing:
@@ -33,25 +36,32 @@ class Writing:
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
         self._name = name
-        row = session.find(text_key(name))
+        row = session.find(name)
         self._model = row.model if row else None
         self.version = row.version if row else None
         self._header = row.header if row else None
+        self._header_key = row.header_key if row else b""
+        self._checksum = row.checksum if row else 0
+        self._batches = row.batches if row else 0
         self._changed = False
         # With the time, a model that is removed and created again never repeats a version.
         self.next_version = max(time.time_ns(), (self.version or 0) + 1)
 
     @property
     def header(self) -> dict[str, Any] | None:
-        """Header of the model; None if there is no model or everything was unlearnt."""
-        return None if self._header is None else json.loads(self._header)
+        """Header of the model; None if there is no such name."""
+        return None if self._header is None else parsed_header(self._header, self._header_key)
 
     def read(self) -> Archive:
-        """Return the whole model as this transaction sees it."""
-        header = self.header
-        if self._model is None or header is None:
-            raise StoreError(f"the store has no model {self._name!r}")
-        return Archive(header, self._session.entries(self._model))
+        """Return the header and the entries of the model as this transaction sees them."""
+        header, row = self.header, self._row()
+        if header is None:
+            raise StoreError(f"the model {self._name!r} has no header")
+        return Archive(header, read_entries(self._session, row))
+
+    def batches(self) -> frozenset[str]:
+        """Return the ids of all batches in the ledger."""
+        return frozenset() if self._model is None else read_batches(self._session, self._row())
 
     def has(self, batch_id: str) -> bool:
         """Return whether a batch is in the ledger."""
@@ -63,6 +73,7 @@ class Writing:
         """Enter a batch into the ledger."""
         if not self.has(batch_id):
             self._change()
+            self._batches += 1
             self._execute(
                 "INSERT INTO stc_batches (model, key, batch, written_at)"
                 " VALUES (:model, :key, :batch, :time)",
@@ -71,18 +82,16 @@ class Writing:
                 time=datetime.now(UTC).isoformat(timespec="milliseconds"),
             )
 
-    def batches(self) -> frozenset[str]:
-        """Return the ids of all batches in the ledger."""
-        if self._model is None:
-            return frozenset()
-        rows = self._execute("SELECT batch FROM stc_batches WHERE model = :model")
-        return frozenset(batch for (batch,) in rows)
-
     def forget(self) -> None:
         """Empty the ledger."""
         if self._model is not None:
-            self._change()
-            self._delete_from("stc_batches")
+            self._session.delete(self._change(), ["stc_batches"])
+            self._batches = 0
+
+    def set_header(self, header: dict[str, Any]) -> None:
+        """Replace the header and keep the entries."""
+        self._change()
+        self._set_header(header_json(header))
 
     def add(self, header: dict[str, Any], entries: pl.DataFrame) -> None:
         """Add mass and support to existing entries, and insert new entries.
@@ -96,34 +105,53 @@ class Writing:
         """Replace the model and keep its ledger."""
         # What cannot be stored is refused before anything is deleted.
         header, keyed = header_json(archive.header), _keyed(archive.entries)
-        self.clear()
+        self._clear()
         self._add(header, *keyed)
 
-    def clear(self) -> None:
-        """Delete the model except for its name and its ledger: everything was unlearnt."""
-        if self._model is not None:
-            self._change()
-            self._delete_from("stc_entries", "stc_features", "stc_classes")
-            self._header = None
+    def clear(self, header: dict[str, Any]) -> None:
+        """Delete all entries and keep the ledger: everything was unlearnt."""
+        self._clear()
+        self.set_header(header)
 
     def remove(self) -> None:
         """Remove the model and its ledger."""
         if self._model is not None:
-            self._delete_from("stc_entries", "stc_features", "stc_classes", "stc_batches")
+            self._session.delete(self._model, COLUMNS)
             self._execute("DELETE FROM stc_models WHERE id = :model")
             self._model, self._changed = None, False
 
     def finish(self) -> None:
-        """Write the new version and header."""
+        """Write the new row of the model."""
         if self._changed:
-            statement = (
-                "UPDATE stc_models SET version = :version, header = :header WHERE id = :model"
+            self._execute(
+                "UPDATE stc_models SET version = :version, header_key = :header_key,"
+                " header = :header, checksum = :checksum, batches = :batches WHERE id = :model",
+                version=self.next_version,
+                header_key=self._header_key,
+                header=self._header,
+                checksum=self._checksum,
+                batches=self._batches,
             )
-            self._execute(statement, version=self.next_version, header=self._header)
+
+    def _row(self) -> ModelRow:
+        if self._model is None:
+            raise StoreError(f"the store has no model {self._name!r}")
+        header, version = self._header or "", self.next_version
+        key, checksum, batches = self._header_key, self._checksum, self._batches
+        return ModelRow(self._model, self._name, version, key, header, checksum, batches)
+
+    def _set_header(self, text: str) -> None:
+        self._header, self._header_key = text, text_key(text)
+
+    def _clear(self) -> None:
+        if self._model is not None:
+            self._session.delete(self._change(), _ENTRY_TABLES)
+            self._checksum = 0
 
     def _add(self, header: str, features: pl.DataFrame, entries: pl.DataFrame) -> None:
-        model, empty = self._change(), self._header is None
-        self._header = header
+        model, empty = self._change(), self._checksum == 0
+        self._set_header(header)
+        self._checksum = sum_of_checksums(self._checksum, checksum(entries))
         numbers = self._class_numbers(entries["class"].unique().sort().to_list())
         number = pl.col("class").replace_strict(numbers, return_dtype=pl.Int32)
         entries = entries.with_columns(number)
@@ -136,15 +164,12 @@ class Writing:
     def _execute(self, statement: str, **values: Any) -> list[Any]:
         return self._session.execute(statement, model=self._model, **values)
 
-    def _delete_from(self, *tables: str) -> None:
-        for table in tables:
-            self._execute(f"DELETE FROM {table} WHERE model = :model")
-
     def _change(self) -> int:
         """Mark the model as changed, and return its number; it is created if necessary."""
         self._changed = True
         if self._model is None:
             self._model = self._session.create(self._name, self.next_version)
+            self._set_header(NO_HEADER)
         return self._model
 
     def _class_numbers(self, classes: list[str]) -> dict[str, int]:
@@ -157,6 +182,19 @@ class Writing:
             rows = pl.DataFrame(columns, schema={"number": pl.Int32, "class": pl.String})
             self._session.insert("stc_classes", self._change(), rows)
         return numbers | added
+
+
+def parsed_header(text: str, key: bytes) -> dict[str, Any]:
+    """Return the header in the row of a model, given its text and the key of that text."""
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        raise damaged_store(f"the header {text!r:.80} is not JSON") from None
+    if not isinstance(header, dict):
+        raise damaged_store(f"the header {text!r:.80} is not an object")
+    if key != text_key(text):
+        raise damaged_store("the header in the table stc_models was changed (its key differs)")
+    return header
 
 
 def _keyed(entries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

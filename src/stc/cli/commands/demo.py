@@ -60,10 +60,10 @@ def _tour() -> None:
     print(f"{correct} of {len(test)} are right. Each prediction is a sum of named parts:\n")
     for place in range(5):
         item = int(test[place])
-        print(f"  {names[item]:10} -> {model.explain(X[[item]])}")
+        print(f"  {names[item]:10} -> {model.explain_local(X[[item]])}")
     print("\nIt goes on learning, and forgets exactly what it is told to forget:\n")
     unicorn = [{"hair": 1, "milk": 1, "legs": 4, "airborne": 1, "horn": "one"}]
-    print(f"  unicorn    -> {model.explain(unicorn)}")
+    print(f"  unicorn    -> {model.explain_local(unicorn)}")
     print(f"  of it, {model.coverage(unicorn)[0]:.0%} was ever seen (a horn never was)")
     birds = train[(y[train] == "Bird").to_numpy()]
     model.unlearn(X[birds], y[birds])

@@ -36,7 +36,7 @@ def evaluate(
         targets = truth_columns(estimator, target or (), chosen, files)
         if weight:
             weight = named_column(weight, "--weight", chosen, files)
-        elif fitted.state.roles.weight in chosen.source.names:
+        elif fitted.state.roles.weight in chosen.backend.names:
             weight = fitted.state.roles.weight
         with located_errors(files, targets):
             evaluation = evaluate_source(fitted, chosen, targets, weight)

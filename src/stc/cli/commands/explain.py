@@ -14,6 +14,7 @@ from stc.cli.output import Output
 
 if TYPE_CHECKING:
     import stc
+    from stc.cli.model_place import ModelPlace
 
 # Columns of the contributions that are written as JSON.
 _COLUMNS = ("feature", "attribute", "value", "contribution", "share", "phase", "effect")
@@ -43,26 +44,27 @@ def explain(
     debug: opt.DebugOption = False,
 ) -> None:
     """Explain why an item of DATA gets its class; without DATA, explain each class."""
+    from stc.cli.model_place import model_place
+
     if data is None:
         if html is not None or item:
             raise typer.BadParameter("it needs DATA", context, param_hint="--html, --item")
-        _explain_model(context.obj, model, label, top)
+        _explain_model(context.obj, model_place(model), label, top)
         return
-    argument = DataArgument(data, kind, separator)
+    place, argument = model_place(model), DataArgument(data, kind, separator)
     if html is not None:
-        _write_page(context.obj, model, argument, text, item, html)
+        _write_page(context.obj, place, argument, text, item, html)
     else:
-        _explain_item(context.obj, model, argument, text, item, label, top)
+        _explain_item(context.obj, place, argument, text, item, label, top)
 
 
-def _explain_model(output: Output, path: str, label: str | None, top: int) -> None:
+def _explain_model(output: Output, place: ModelPlace, label: str | None, top: int) -> None:
     from stc.cli import tables
-    from stc.cli.models import load
 
-    model = load(path)
-    explanation = model.explain()
+    model = place.load()
+    explanation = model.explain_global()
     labels = explanation.classes
-    wanted = range(len(labels)) if label is None else [_class_number(label, labels, path)]
+    wanted = range(len(labels)) if label is None else [_class_number(label, labels, place)]
     names = ["feature", "share", "weight", "discrimination", "phase", "mass", "support"]
     strongest, mass = explanation.top(top), model.class_mass_
     classes = [
@@ -74,12 +76,12 @@ def _explain_model(output: Output, path: str, label: str | None, top: int) -> No
         for number in wanted
     ]
     if output.json:
-        output.result({"model": path, "classes": classes})
+        output.result({"model": str(place), "classes": classes})
     else:
         tables.print_classes(classes)
 
 
-def _class_number(label: str, labels: Sequence[Any], path: str) -> int:
+def _class_number(label: str, labels: Sequence[Any], place: ModelPlace) -> int:
     """Return the number of the class that a user names."""
     from stc.cli.tables import listed
     from stc.explain.names import label_text
@@ -88,7 +90,7 @@ def _class_number(label: str, labels: Sequence[Any], path: str) -> int:
     for names in (texts, [_csv_text(known) for known in labels]):
         if label in names:
             return names.index(label)
-    raise CommandError(f"{path}: there is no class {label!r}; there is {listed(texts)}", DATA)
+    raise CommandError(f"{place}: there is no class {label!r}; there is {listed(texts)}", DATA)
 
 
 def _csv_text(label: Any) -> str:
@@ -123,17 +125,19 @@ def _one_item(
 
 
 def _write_page(
-    output: Output, path: str, argument: DataArgument, text: str | None, item: int, html: str
+    output: Output,
+    place: ModelPlace,
+    argument: DataArgument,
+    text: str | None,
+    item: int,
+    html: str,
 ) -> None:
-    from pathlib import Path
-
-    from stc.cli.models import load
     from stc.report import report
 
-    check_output(html, argument.path, path)
-    model = load(path)
+    check_output(html, argument.path, place.file)
+    model = place.load()
     page = report(
-        model, _one_item(model, argument, text, item), title=f"{Path(path).name}: item {item}"
+        model, _one_item(model, argument, text, item), title=f"{place.title}: item {item}"
     )
     with writing(html):
         page.save(html)
@@ -142,7 +146,7 @@ def _write_page(
 
 def _explain_item(
     output: Output,
-    path: str,
+    place: ModelPlace,
     argument: DataArgument,
     text: str | None,
     item: int,
@@ -152,12 +156,11 @@ def _explain_item(
     import polars as pl
 
     from stc.cli import tables
-    from stc.cli.models import load
 
-    model = load(path)
-    explanation = model.explain(_one_item(model, argument, text, item))
+    model = place.load()
+    explanation = model.explain_local(_one_item(model, argument, text, item))
     labels = explanation.classes
-    wanted = None if label is None else labels[_class_number(label, labels, path)]
+    wanted = None if label is None else labels[_class_number(label, labels, place)]
     why = explanation.why(0, wanted)
     table = why.table.sort(pl.col("share").abs(), descending=True, maintain_order=True)
     chances = sorted(

@@ -8,20 +8,29 @@ from typing import Annotated, Any, Literal, Optional
 import typer
 
 from stc.cli import options as opt
-from stc.cli.data import Data, DataArgument, check_output, named_columns, opened
+from stc.cli.data import Data, DataArgument, named_columns, opened
 from stc.cli.errors import USAGE, CommandError
 from stc.cli.output import Output
 
 # Rows from which --tune chooses settings.
 _TUNING_ROWS = 100_000
+# What tuning chooses, in the order in which it is printed.
+_TUNED = (
+    "power", "balance", "entropy", "phases", "missing", "min_support", "max_features",
+    "interactions", "ngrams",
+)  # fmt: skip
 # Options that cannot be combined with --tune.
 _NOT_TUNED = ("dimensions", "policy", "phases")
+# What --auto chooses.
+_AUTO = (
+    "power", "balance", "entropy", "prior", "sharpness", "floor", "interactions", "ngrams",
+)  # fmt: skip
 
 
 def fit(
     context: typer.Context,
     data: opt.DataPath,
-    output: opt.OutputOption,
+    output: opt.ModelOutputOption,
     target: Annotated[
         list[str],
         typer.Option(
@@ -52,6 +61,13 @@ def fit(
             "--group", metavar="COLUMN", help="For --tune: rows of a group stay in one fold."
         ),
     ] = None,
+    auto: Annotated[
+        bool,
+        typer.Option(
+            "--auto",
+            help="Choose settings, conjunctions and n-grams that are not given, by leave-one-out.",
+        ),
+    ] = False,
     power: Annotated[
         float, typer.Option(metavar="NUMBER", min=0, help="How contributions add up (p).")
     ] = 0.5,
@@ -65,6 +81,19 @@ def fit(
             metavar="NUMBER", min=0, help="Discount of values that all classes share (h)."
         ),
     ] = 1.0,
+    prior: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER", min=0, help="Mass added to every value, by class frequency."
+        ),
+    ] = 0.0,
+    sharpness: Annotated[
+        float, typer.Option(metavar="NUMBER", min=0, help="Confidence of the probabilities.")
+    ] = 1.0,
+    floor: Annotated[
+        float,
+        typer.Option(metavar="NUMBER", min=0, help="Share of the class frequencies in answers."),
+    ] = 0.0,
     interactions: Annotated[
         int, typer.Option(metavar="N", min=1, help="Most attributes in a conjunction.")
     ] = 1,
@@ -105,12 +134,16 @@ def fit(
     """
     import stc
     from stc.cli.lines import located_errors
-    from stc.cli.models import ColumnRoles, described, save, selected
+    from stc.cli.model_place import model_place
+    from stc.cli.models import ColumnRoles, described, loo_facts, loo_lines, save, selected
 
     settings: dict[str, Any] = {
         "power": power,
         "balance": balance,
         "entropy": entropy,
+        "prior": prior,
+        "sharpness": sharpness,
+        "floor": floor,
         "interactions": interactions,
         "min_support": min_support,
         "ngrams": ngrams,
@@ -122,10 +155,15 @@ def fit(
     }
     # What is not on the command line is for the library to choose.
     parameters = {name: value for name, value in settings.items() if opt.is_given(context, name)}
+    if auto:
+        parameters = {**dict.fromkeys(_AUTO, "auto"), **parameters}
     roles = ColumnRoles(target, ignore or (), columns or (), weight, text, group)
     notes: Output = context.obj
-    check_output(output, data)
+    if tune and auto:
+        raise CommandError("--tune cannot be combined with --auto", USAGE)
     _check_tuning(tune, group, parameters)
+    place = model_place(output)
+    place.check_output(data)
     with opened(DataArgument(data, kind, separator)) as files, notes.progress():
         source, targets, weight, group = selected(files, roles)
         parameters = _with_columns(parameters, source, files)
@@ -134,8 +172,8 @@ def fit(
             if tune:
                 parameters = _tuned(notes, source, names, (weight, group), parameters)
             model = stc.SparseTensorClassifier(**parameters).fit(source, names, weight)
-        facts = save(model, output)
-    notes.done(facts, f"learnt {described(facts)}")
+        facts = {**save(model, place), **loo_facts(model)}
+    notes.done(facts, "\n".join([f"learnt {described(facts)}", *loo_lines(facts)]))
 
 
 def _check_tuning(tune: bool, group: str | None, parameters: dict[str, Any]) -> None:
@@ -190,16 +228,16 @@ def _tuned(
     taken = [*targets, *([weight] if weight else [])]
     items = source.attributes(taken)
     more = [*taken, *([group] if group and group not in items else [])]
-    first = source.source.head((*items, *more), _TUNING_ROWS)
+    first = source.backend.head((*items, *more), _TUNING_ROWS)
     X = first[items[0]] if source.text else first.select(items)
     y = first[target] if isinstance(target, str) else first.select(target)
     sizes = first[weight].to_numpy() if weight else None
-    tuning = stc.SparseTensorClassifierCV(**parameters, progress=False if output.quiet else None)
+    tuning = stc.SparseTensorClassifierCV(**parameters, verbose=False if output.quiet else None)
     tuning.fit(X, y, sizes, groups=first[group] if group else None)
-    chosen = {**parameters, **tuning.best_params_, "continuous": tuning.continuous}
-    words = ", ".join(f"{name} {_written(value)}" for name, value in tuning.best_params_.items())
+    best = tuning.best_params_
+    words = ", ".join(f"{name} {_written(best[name])}" for name in _TUNED if name in best)
     output.note(f"chosen by {counted(first.height, 'row')}: {words}")
-    return chosen
+    return {**parameters, **best}
 
 
 def _written(value: Any) -> str:

@@ -1,13 +1,17 @@
-"""The command info: what is in a model."""
+"""The command info: what is in a model, or in a store."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from stc.cli import options as opt
+from stc.cli.urls import is_url
+
+if TYPE_CHECKING:
+    from stc.cli.model_place import ModelPlace
 
 
 def info(
@@ -17,38 +21,43 @@ def info(
     json: opt.JsonOption = False,
     debug: opt.DebugOption = False,
 ) -> None:
-    """Show what is in a model."""
+    """Show what is in a model; of a store-url without #name, its models."""
     from stc.cli import tables
-    from stc.cli.models import file_size
+    from stc.cli.model_place import model_place, store_place
+    from stc.cli.models import counted, file_size
 
-    facts = _facts(model)
+    if is_url(model):
+        store = store_place(model)
+        if not store.name:
+            names = store.names()
+            if context.obj.json:
+                context.obj.result({"store": str(store), "models": names})
+            else:
+                tables.print_names(f"{store}: {counted(len(names), 'model')}", names)
+            return
+    facts = _facts(model_place(model))
     if context.obj.json:
         context.obj.result(facts)
         return
-    written = f"format {facts['format']}, written by stc {facts['version']}"
-    title = f"{model}: {file_size(facts['bytes'])}, {written}"
+    title = facts["model"]
+    if "bytes" in facts:
+        written = f"format {facts['format']}, written by stc {facts['version']}"
+        title = f"{title}: {file_size(facts['bytes'])}, {written}"
     tables.print_facts(title, _rows(facts), facts["classes"])
 
 
-def _facts(path: str) -> dict[str, Any]:
-    import json
-
-    import polars as pl
-
+def _facts(place: ModelPlace) -> dict[str, Any]:
     from stc._core.schema import KIND_NAMES
     from stc.cli.commands.explain import plain_label
-    from stc.cli.models import load
+    from stc.cli.models import loo_facts
 
-    estimator = load(path)
-    metadata = pl.read_parquet_metadata(path)
+    estimator = place.load()
     fitted, model = estimator.fitted_, estimator.fitted_.model
     mass = estimator.class_mass_
     defaults = type(estimator)().get_params(deep=False)
     return {
-        "model": path,
-        "bytes": os.path.getsize(path),
-        "format": json.loads(metadata["stc"])["format"],
-        "version": metadata.get("stc.version", "unknown"),
+        "model": str(place),
+        **_file_facts(place),
         "kind": KIND_NAMES[model.schema.kind],
         "attributes": list(model.schema.names) if model.schema.named else estimator.n_features_in_,
         "targets": list(model.form.names or fitted.state.roles.targets),
@@ -67,15 +76,35 @@ def _facts(path: str) -> dict[str, Any]:
         },
         "changed": [n for n, v in fitted.parameters.items() if str(v) != str(defaults[n])],
         "batches": sorted(fitted.state.batches),
+        **loo_facts(estimator),
         "classes": [
             {"class": plain_label(label), "items": float(items)}
-            for label, items in zip(estimator.explain().classes, mass, strict=True)
+            for label, items in zip(estimator.explain_global().classes, mass, strict=True)
         ],
+    }
+
+
+def _file_facts(place: ModelPlace) -> dict[str, Any]:
+    """Return the facts about a model file; a store has none."""
+    import json
+
+    import polars as pl
+
+    from stc.cli.model_place import FilePlace
+
+    if not isinstance(place, FilePlace):
+        return {}
+    metadata = pl.read_parquet_metadata(place.file)
+    return {
+        "bytes": os.path.getsize(place.file),
+        "format": json.loads(metadata["stc"])["format"],
+        "version": metadata.get("stc.version", "unknown"),
     }
 
 
 def _rows(facts: dict[str, Any]) -> dict[str, str]:
     """Return the facts as text, a row each."""
+    from stc.cli.models import loo_lines, settings_text
     from stc.cli.tables import listed, number
 
     names = facts["attributes"]
@@ -96,6 +125,8 @@ def _rows(facts: dict[str, Any]) -> dict[str, str]:
         "policy": policy if len(facts["policy"]) > 2 or several else "",
         "phases": "learnt" if facts["phases"] else "",
         "parameters": ", ".join(f"{name} {parameters[name]}" for name in shown),
+        "chosen": settings_text(facts["settings"]) if "settings" in facts else "",
+        "leave-one-out": "\n".join(loo_lines(facts)),
         "batches": f"{len(facts['batches']):,}: {listed(facts['batches'])}"
         * bool(facts["batches"]),
     }

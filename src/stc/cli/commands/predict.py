@@ -52,15 +52,17 @@ def predict(
     The columns that the model does not read are copied.
     """
     from stc.cli.lines import located_errors
-    from stc.cli.models import counted, load, source_with_text
+    from stc.cli.model_place import model_place
+    from stc.cli.models import counted, source_with_text
     from stc.sources.prediction import PredictionTable, PredictionTask
 
     notes: Output = context.obj
-    check_output(output, data, model)
+    place = model_place(model)
+    check_output(output, data, place.file)
     if output != DASH and find_format(output, compressed=False) is None:
         endings = ", ".join(suffixes())
         raise CommandError(f"{output}: expected a file that ends with {endings}", USAGE)
-    fitted = load(model).fitted_
+    fitted = place.load().fitted_
     printed = out_format or (kind if kind in ("tsv", "jsonl") else "csv")
     rows = 0
 
@@ -78,10 +80,10 @@ def predict(
         task = PredictionTask.of(fitted, PredictionTable(proba, explain), chosen, count)
         _check_cells(task.schema, f"out.{printed}" if output == DASH else output)
         if output == DASH:
-            _print(task.over(chosen.source.frames(task.columns, task.copied)), printed)
+            _print(task.over(chosen.backend.frames(task.columns, task.copied)), printed)
         else:
             with writing(output):
-                chosen.source.predict(task, output)
+                chosen.backend.predict(task, output)
     what = f"predicted {counted(rows, 'item')}"
     if output == DASH:
         notes.note(what)

@@ -29,26 +29,25 @@ def report(
     debug: opt.DebugOption = False,
 ) -> None:
     """Write an HTML page: the model, how good it is on DATA, and an explanation of each item."""
-    from pathlib import Path
-
     from stc.cli.lines import located_errors
-    from stc.cli.models import counted, file_size, first_items, load, truth_columns
+    from stc.cli.model_place import model_place
+    from stc.cli.models import counted, file_size, first_items, known_targets, truth_columns
     from stc.exceptions import EmptySourceError
     from stc.report import report as make_page
 
     notes: Output = context.obj
-    check_output(output, data, model)
-    estimator = load(model)
+    place = model_place(model)
+    check_output(output, data, place.file)
+    estimator = place.load()
     with opened(DataArgument(data, kind, separator)) as files, notes.progress():
         with located_errors(files):
             source = files.source()
-            names = source.source.names
+            names = source.backend.names
         if target:
             targets = truth_columns(estimator, target, source, files)
         else:
-            known = estimator.targets or estimator.fitted_.state.roles.targets
-            targets = [known] if isinstance(known, str) else list(known)
-            targets = targets if all(name in names for name in targets) else []
+            known = known_targets(estimator, ())
+            targets = known if all(name in names for name in known) else []
         with located_errors(files, targets):
             items, frame = first_items(estimator.fitted_, files, text, targets, rows + 1)
             if not len(items):
@@ -58,7 +57,7 @@ def report(
                 truth = truth[targets[0]]
             # The true classes are passed as y, whatever column they were learnt from.
             estimator.set_params(targets=None)
-            page = make_page(estimator, items[:rows], truth, title=title or Path(model).name)
+            page = make_page(estimator, items[:rows], truth, title=title or place.title)
         if len(items) > rows:
             notes.note(f"{files.name}: only the first {rows:,} items are on the page (--rows)")
         with writing(output):

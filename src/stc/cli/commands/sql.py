@@ -41,11 +41,13 @@ def sql(
     from pathlib import Path
 
     from stc._utils.atomic import atomic_write
-    from stc.cli.models import file_size, load
+    from stc.cli.model_place import model_place
+    from stc.cli.models import file_size
 
+    place = model_place(model)
     if output != DASH:
-        check_output(output, model)
-    fitted = load(model).fitted_
+        check_output(output, place.file)
+    fitted = place.load().fitted_
     try:
         query = fitted.to_sql(dialect, form=form, features=features, data=data, item=item)
     except ValueError as error:

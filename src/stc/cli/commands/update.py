@@ -1,4 +1,4 @@
-"""The command update: learn more data into a model file."""
+"""The command update: learn more data into a model."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ def update(
     json: opt.JsonOption = False,
     debug: opt.DebugOption = False,
 ) -> None:
-    """Learn more, into the file MODEL: all of DATA, or nothing."""
-    from stc.cli.models import ColumnRoles, change, counted
+    """Learn more, into MODEL: all of DATA, or nothing."""
+    from stc.cli.model_place import model_place
+    from stc.cli.models import ColumnRoles, change, check_batch_id, counted
 
     def learn(fitted: Any, source: Any, target: Any, weight: str | None) -> None:
         fitted.partial_fit(source, target, sample_weight=weight, batch_id=batch_id)
 
+    check_batch_id(batch_id)
     roles = ColumnRoles(target or (), weight=weight, text=text)
-    done = change(context.obj, model, DataArgument(data, kind, separator), roles, learn)
+    place = model_place(model)
+    done = change(context.obj, place, DataArgument(data, kind, separator), roles, learn, batch_id)
     if batch_id in done.batches:
         what = _repeated(str(batch_id), done.batches)
     else:
@@ -41,7 +44,7 @@ def update(
 
 def _repeated(batch_id: str, batches: frozenset[str]) -> str:
     """Return why a batch was not learnt."""
-    from stc.classifier import UNLEARNT
+    from stc.learning import UNLEARNT
 
     if UNLEARNT + batch_id in batches:
         return (

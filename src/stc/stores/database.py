@@ -1,21 +1,21 @@
-"""The base class of all stores: reads, transactions and retries."""
+"""The base class of the databases that hold models: reads, transactions and retries."""
 
 from __future__ import annotations
 
-import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from random import SystemRandom
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from stc._utils.database_url import DatabaseURL
 from stc.exceptions import StoreConflictError, StoreError
 from stc.io import Archive
+from stc.stores.integrity import read_batches, read_entries
 from stc.stores.keys import check_text, text_key
 from stc.stores.session import Session
-from stc.stores.transaction import Writing
-from stc.stores.url import shown_url
+from stc.stores.transaction import Writing, parsed_header
 
 T = TypeVar("T")
 
@@ -26,23 +26,28 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 _random = SystemRandom()
 
 
-class Store(ABC):
-    """A database that holds models by name.
+class StoredRows(NamedTuple):
+    """A model as it is in a database: its version, its rows, and the ids of its batches."""
+
+    version: int
+    archive: Archive
+    batches: frozenset[str]
+
+
+class Database(ABC):
+    """A database that holds models by name, as rows.
 
     Parameters
     ----------
     url
         URL of the database.
-    on_close
-        Called when the store is closed.
     """
 
-    def __init__(self, url: str, on_close: Callable[[], object] = lambda: None) -> None:
-        self.shown_url = shown_url(url)
-        self._on_close = on_close
+    def __init__(self, url: DatabaseURL) -> None:
+        self.url = url
 
     def __repr__(self) -> str:
-        return f"<store {self.shown_url}>"
+        return f"{type(self).__name__}({str(self.url)!r})"
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
@@ -66,29 +71,30 @@ class Store(ABC):
 
     def version(self, name: str) -> int | None:
         """Return a number that grows with every change of a model; None without the name."""
-        row = self._read(name, lambda session: session.find(text_key(name)), None)
+        row = self._read(name, lambda session: session.find(name), None)
         return row.version if row else None
 
     def header(self, name: str) -> dict[str, Any] | None:
-        """Return the header of a model; None if there is no model."""
-        row = self._read(name, lambda session: session.find(text_key(name)), None)
-        return json.loads(row.header) if row and row.header is not None else None
+        """Return the header of a model; None without the name."""
 
-    def read(self, name: str) -> tuple[int, Archive | None] | None:
-        """Return the version and the model, in one consistent state; None without the name.
+        def header(session: Session) -> dict[str, Any] | None:
+            row = session.find(name)
+            return None if row is None else parsed_header(row.header, row.header_key)
 
-        The model is None if everything was unlearnt.
-        """
+        return self._read(name, header, None)
 
-        def version_and_model(session: Session) -> tuple[int, Archive | None] | None:
-            row = session.find(text_key(name))
+    def read(self, name: str) -> StoredRows | None:
+        """Return all rows of a model, in one consistent state; None without the name."""
+
+        def rows(session: Session) -> StoredRows | None:
+            row = session.find(name)
             if row is None:
                 return None
-            if row.header is None:
-                return row.version, None
-            return row.version, Archive(json.loads(row.header), session.entries(row.model))
+            header = parsed_header(row.header, row.header_key)
+            archive = Archive(header, read_entries(session, row))
+            return StoredRows(row.version, archive, read_batches(session, row))
 
-        return self._read(name, version_and_model, None)
+        return self._read(name, rows, None)
 
     def names(self) -> list[str]:
         """Return the names of the models, sorted."""
@@ -103,7 +109,7 @@ class Store(ABC):
         check_text(name, "the name")
 
         def attempt() -> T:
-            with self.writing(text_key(name)) as session:
+            with self.writing(text_key(name)) as session, self._named_errors():
                 transaction = Writing(session, name)
                 result = work(transaction)
                 transaction.finish()
@@ -116,18 +122,13 @@ class Store(ABC):
         if self.version(name) is not None:
             self.write(name, Writing.remove)
 
-    def close(self) -> None:
-        """Close files and connections; they are opened again when needed."""
-        self._on_close()
-        self.release()
-
     def error(self, message: str, hint: str | None = None) -> StoreError:
         """Return an error of this store."""
-        return StoreError(message, path=self.shown_url, hint=hint)
+        return StoreError(message, path=str(self.url), hint=hint)
 
     def conflict(self, message: str) -> StoreConflictError:
         """Return an error of this store that a retry may resolve."""
-        return StoreConflictError(message, path=self.shown_url)
+        return StoreConflictError(message, path=str(self.url))
 
     def _read(self, name: str, query: Callable[[Session], T], default: T) -> T:
         check_text(name, "the name")
@@ -135,10 +136,19 @@ class Store(ABC):
         def attempt() -> T:
             if not self.exists():
                 return default
-            with self.reading() as session:
+            with self.reading() as session, self._named_errors():
                 return query(session)
 
         return _retried(attempt)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Name the database in errors of its content."""
+        try:
+            yield
+        except StoreError as error:
+            error.path = error.path or str(self.url)
+            raise
 
 
 def _retried(attempt: Callable[[], T]) -> T:

@@ -1,0 +1,347 @@
+"""Settings chosen by exact leave-one-out.
+
+One setting after the other takes the value of a fixed grid with the least loss, until none
+changes; then the grids are refined twice. For each value tried, sharpness and floor, which cost
+little, follow in fixed steps. No random numbers, and no minimiser whose path depends on rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stc._core import formulas
+from stc._core.cascade import Cascade
+from stc._core.formulas import PAPER, Floats, Hyper
+from stc._core.observations import Column, Observations
+from stc._training.leave_one_out import LearntItems, LeaveOneOut
+from stc._training.sample import Sample, sample_of
+from stc._training.state import CHOICES, LooScore
+
+# Largest number of distinct items that choose; of documents, which have many values, fewer.
+MOST_ITEMS, MOST_DOCUMENTS = 2000, 1000
+# Fewest items that choose: a grid of settings would fit the noise of less.
+FEWEST_ITEMS = 20
+
+# Values of a setting to try, or a function from its value now to these.
+_Grid = Sequence[float] | Callable[[float], Sequence[float]]
+# Values to try; of the prior, in units of the mass that an item gives to one of its values.
+_GRIDS: Mapping[str, _Grid] = {
+    "prior": (0.0, 0.1, 0.3, 1.0, 3.0, 10.0),
+    "power": (0.1, 0.25, 0.5, 1.0),
+    "balance": (0.0, 0.5, 1.0),
+    "entropy": (0.0, 0.5, 1.0, 2.0),
+}
+_FLOORS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+# A balance above 1 favours the class that an item was left out of, whatever its values are.
+_RANGES = {
+    "prior": (0.0, 30.0), "power": (0.05, 2.0), "balance": (0.0, 1.0), "entropy": (0.0, 4.0),
+    "sharpness": (1 / 64, 256.0), "floor": (0.0, 0.2),
+}  # fmt: skip
+_FIRST_FLOOR = 1e-2
+_SWEEPS = 3
+# Factors of the sharpness: coarse steps, and those of the refinement.
+_STEPS, _FINE_STEPS = (2.0, 2**0.5), (2**0.25, 2**0.125)
+_REFINEMENTS, _FIRST_REFINEMENT = (1.5, 1.2), 2.0
+# Differences of losses that are rounding errors.
+_TIE = 1e-9
+# Largest number of cells (features x classes) of a model whose prior is chosen.
+_MOST_CELLS = 1 << 24
+_TINY = np.finfo(np.float64).tiny
+# The share of the accuracy in the loss.
+_ACCURACY = 0.3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen.
+
+    Attributes
+    ----------
+    hyper
+        The settings.
+    loss
+        Their loss.
+    table
+        What was tried: the settings and their loss, one row each.
+    judge
+        The items that chose.
+    """
+
+    hyper: Hyper
+    loss: float
+    table: pl.DataFrame
+    judge: Judge
+
+    @property
+    def score(self) -> LooScore:
+        """The figures of leave-one-out for the settings."""
+        return self.judge.score(self.hyper)
+
+    @property
+    def losses(self) -> Floats:
+        """The loss of each item."""
+        Q = self.judge.shares(self.judge.scored(self.hyper), self.hyper.sharpness)
+        return self.judge.losses(Q, self.hyper.floor)
+
+
+def choose_settings(
+    cascade: Cascade,
+    observed: Observations,
+    target: Column,
+    sample_weight: Floats,
+    free: Collection[str],
+    *,
+    near: Choice | None = None,
+) -> Choice | None:
+    """Choose settings of a model by items that it has learnt; None if these are too few.
+
+    Parameters
+    ----------
+    cascade
+        The model, with the values to start from, and of the settings that are not free.
+    observed, target, sample_weight
+        The items.
+    free
+        The names of the settings to choose.
+    near
+        What was chosen for a similar model: values near it are tried only.
+    """
+    learnt = LearntItems.of(cascade.model, observed, target, sample_weight)
+    most = MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
+    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most)
+    if learnt.sample_weight.sum() < FEWEST_ITEMS:
+        return None
+    judge = Judge(cascade, learnt.sampled(sample.items, sample.weight), sample)
+    cells = max(corpus.mass.shape[0] for corpus in cascade.model.corpora.values())
+    if cells * len(cascade.model.classes) > _MOST_CELLS:
+        free = [name for name in free if name != "prior"]
+    search = _Search(judge, tuple(name for name in Hyper._fields if name in free))
+    start = cascade.hyper
+    if near is not None:
+        start = near.hyper
+        if "prior" in free:
+            start = start._replace(prior=start.prior * judge.unit / near.judge.unit)
+    loss, hyper = search.run(start, near is not None)
+    return Choice(hyper, loss, search.table(), judge)
+
+
+class Scored(NamedTuple):
+    """Scores of items, classes x items: few classes are summed fastest along the first axis.
+
+    Attributes
+    ----------
+    logarithms
+        `ln U_i^(1/p)` less the highest of the item.
+    degenerate
+        The items whose scores are all 0.
+    """
+
+    logarithms: Floats
+    degenerate: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, log_U: Floats, power: Floats | float) -> Scored:
+        """Return scores, given `ln U_i` as classes x items; they may be changed."""
+        log_U /= power
+        highest = log_U.max(axis=0)
+        degenerate = np.flatnonzero(np.isneginf(highest))
+        highest[degenerate] = 0.0
+        log_U -= highest
+        return cls(log_U, degenerate)
+
+
+class Judge:
+    """The loss of settings by leave-one-out over the items of a sample.
+
+    The loss is the mean log-loss, less a share of the accuracy, with one further item of an
+    unknown class: its class has the frequencies of the classes, and its probabilities are the mean
+    over the items. Without it a model could be sure of what it has seen only few items of.
+
+    Attributes
+    ----------
+    left_out, sample
+        The items, and what is left of the model without each.
+    classes
+        The class of each item; of several, the one with the largest share.
+    truth, floor
+        The target and the smoothed class frequencies of each item, classes x items.
+    unit
+        The mass that an item gives to one of its values, on average.
+    """
+
+    def __init__(self, cascade: Cascade, learnt: LearntItems, sample: Sample) -> None:
+        self.left_out = LeaveOneOut(cascade, learnt)
+        self.sample = sample
+        self.classes = np.argmax(learnt.truth, axis=1)
+        self.truth = np.ascontiguousarray(learnt.truth.T)
+        floor = self.left_out.floor(1.0)
+        assert floor is not None
+        self.floor = np.ascontiguousarray(floor.T)
+        mass = cascade.model.class_mass
+        self._doubt = formulas.floor_of(mass, 1.0) / max(mass.sum(), 1.0)
+        sizes = [part.sizes for part in self.left_out.remaining[:1]]
+        self.unit = 1 / max(1.0, *(float(sample.share @ size) for size in sizes))
+
+    def scored(self, hyper: Hyper) -> Scored:
+        """Return the scores of all items."""
+        cascade = self.left_out.cascade
+        log_U, used = self.left_out.log_scores(hyper)
+        sharpness = np.array([cascade.phase_sharpness(subset) for subset in cascade.policy])
+        return Scored.of(np.ascontiguousarray(log_U.T), (hyper.power / sharpness)[used])
+
+    def shares(self, scored: Scored, sharpness: float) -> Floats:
+        """Return `Q_i` of all items, classes x items."""
+        Q: Floats = np.exp(sharpness * scored.logarithms)
+        if len(scored.degenerate):
+            Q[:, scored.degenerate] = self.left_out.frequencies[scored.degenerate].T
+        Q /= Q.sum(axis=0)
+        return Q
+
+    def probabilities(self, Q: Floats, floor: float) -> Floats:
+        """Return `X_i` of all items, at least the smallest number."""
+        X = (1 - floor) * Q + floor * self.floor if floor else Q
+        return np.maximum(X, _TINY)
+
+    def losses(self, Q: Floats, floor: float) -> Floats:
+        """Return the loss of each item."""
+        X = self.probabilities(Q, floor)
+        log_X = np.log(X)
+        right = np.argmax(X, axis=0) == self.classes
+        log_loss = np.einsum("ij,ij->j", self.truth, log_X) + self._doubt @ log_X
+        return np.asarray(-log_loss - _ACCURACY * right)
+
+    def score(self, hyper: Hyper) -> LooScore:
+        """Return the figures of a setting."""
+        share = self.sample.share
+        X = self.probabilities(self.shares(self.scored(hyper), hyper.sharpness), hyper.floor)
+        log_loss = -np.einsum("ij,ij->j", self.truth, np.log(X))
+        mass = self.left_out.cascade.model.class_mass
+        return LooScore(
+            accuracy=float(share @ (np.argmax(X, axis=0) == self.classes)),
+            log_loss=float(share @ log_loss),
+            items=len(share),
+            baseline=float(mass.max() / mass.sum()),
+            repeated=self.sample.repeated,
+        )
+
+
+@dataclass
+class _Search:
+    """The search for the settings with the least loss."""
+
+    judge: Judge
+    free: tuple[str, ...]
+    _tried: list[tuple[float, ...]] = field(default_factory=list)
+    _best: tuple[float, Hyper] = (np.inf, PAPER)
+
+    def run(self, start: Hyper, refine: bool) -> tuple[float, Hyper]:
+        """Return the least loss and its settings; those that are not free stay as they start."""
+        if "floor" in self.free and not refine:
+            start = start._replace(floor=_FIRST_FLOOR)
+        self._best = self._tuned(start, _STEPS, _FLOORS)
+        for _ in range(0 if refine else _SWEEPS):
+            if not self._sweep(_GRIDS):
+                break
+        for factor in (_FIRST_REFINEMENT, *_REFINEMENTS) if refine else _REFINEMENTS:
+            self._sweep(_refined(factor))
+            floor = self._best[1].floor
+            near = (floor / factor, floor * factor)
+            self._best = min(self._best, self._tuned(self._best[1], _FINE_STEPS, near), key=_loss)
+        return self._best
+
+    def _sweep(self, grids: Mapping[str, _Grid]) -> bool:
+        """Try other values of each setting in turn; return whether any was better."""
+        before = self._best[1]
+        for name, values in grids.items():
+            if name not in self.free:
+                continue
+            unit = self.judge.unit if name == "prior" else 1.0
+            low, high = _RANGES[name]
+            now = getattr(self._best[1], name) / unit
+            tried = [self._best]
+            for value in values(now) if callable(values) else values:
+                if value != now and low <= value <= high:
+                    setting = self._best[1]._replace(**{name: value * unit})
+                    tried.append(self._tuned(setting, _STEPS, _FLOORS))
+            self._best = _nearest(tried, name)
+        return self._best[1] != before
+
+    def _tuned(
+        self, hyper: Hyper, steps: Sequence[float], floors: Sequence[float]
+    ) -> tuple[float, Hyper]:
+        """Return the loss of a setting with its best sharpness and floor, and both of these."""
+        scored, judge = self.judge.scored(hyper), self.judge
+        shares: dict[float, Floats] = {}  # of the last sharpness, for several floors
+
+        def tried(**changed: float) -> tuple[float, Hyper]:
+            setting = hyper._replace(**changed)
+            if setting.sharpness not in shares:
+                shares.clear()
+                shares[setting.sharpness] = judge.shares(scored, setting.sharpness)
+            losses = judge.losses(shares[setting.sharpness], setting.floor)
+            loss = float(judge.sample.share @ losses)
+            self._tried.append((*setting, loss))
+            return loss, setting
+
+        best = tried()
+        if "sharpness" in self.free:
+            for step in steps:
+                best = self._climbed(best, step, tried)
+        if "floor" in self.free:
+            sharpness, (low, high) = best[1].sharpness, _RANGES["floor"]
+            others = [floor for floor in floors if low <= floor <= high and floor != best[1].floor]
+            candidates = [tried(sharpness=sharpness, floor=floor) for floor in others]
+            best = _nearest([best, *candidates], "floor")
+        return best
+
+    def _climbed(
+        self,
+        best: tuple[float, Hyper],
+        step: float,
+        tried: Callable[..., tuple[float, Hyper]],
+    ) -> tuple[float, Hyper]:
+        """Multiply the sharpness by a step, or divide it, as long as the loss falls."""
+        low, high = _RANGES["sharpness"]
+        for factor in (step, 1 / step):
+            start = best
+            while low <= (sharpness := best[1].sharpness * factor) <= high:
+                other = tried(sharpness=sharpness, floor=best[1].floor)
+                if other[0] >= best[0] - _TIE:
+                    break
+                best = other
+            if best is not start:
+                break
+        return best
+
+    def table(self) -> pl.DataFrame:
+        """Return what was tried, the settings with the least loss first."""
+        table = pl.DataFrame(self._tried, schema=CHOICES, orient="row")
+        return table.unique(maintain_order=True).sort("loss", maintain_order=True)
+
+
+def _refined(factor: float) -> dict[str, _Grid]:
+    """Return values near that of a setting, to be tried after the grids."""
+    half = (factor - 1) / 2
+    return {
+        "prior": lambda value: (value / factor, value * factor),
+        "power": lambda value: (value / factor, value * factor),
+        "balance": lambda value: (value - half, value + half),
+        "entropy": lambda value: (value / factor, value * factor) if value else (0.25,),
+    }
+
+
+def _loss(tried: tuple[float, Hyper]) -> float:
+    return tried[0]
+
+
+def _nearest(tried: Sequence[tuple[float, Hyper]], name: str) -> tuple[float, Hyper]:
+    """Return the least loss; of losses that are equal, the value nearest that of the paper."""
+    least = min(map(_loss, tried))
+    equal = [each for each in tried if each[0] <= least + _TIE]
+    return min(equal, key=lambda each: abs(getattr(each[1], name) - getattr(PAPER, name)))

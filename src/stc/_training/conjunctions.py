@@ -1,0 +1,360 @@
+"""Conjunctions and n-grams chosen by exact leave-one-out.
+
+Conjunctions of attributes enter one at a time. The best of many candidates looks better than it
+is, so it is picked on one half of the items and has to confirm its gain on the other half; the
+halves take turns. All pairs, and all triples, are rivals as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stc._core.cascade import Cascade
+from stc._core.formulas import Floats, Hyper
+from stc._core.interactions import Interactions
+from stc._core.model import Model
+from stc._core.observations import Column, Observations
+from stc._core.target import TargetForm
+from stc._training.choice import MOST_ITEMS, Choice, Judge, Scored, choose_settings
+
+Names = tuple[str, ...]
+
+# Most items that candidates are counted over, and fewest items by which single ones may enter.
+MOST_ROWS, FEWEST_ITEMS = 50_000, 200
+# Largest numbers of candidates, of triples offered at once, and of conjunctions of a whole order
+# with their features.
+_MOST_CANDIDATES, _MOST_TRIPLES = 2000, 100
+_MOST_WHOLE, _MOST_FEATURES = 400, 100_000
+# Rounds of entering conjunctions; failures that end a round; the candidates whose loss is computed
+# at first; those tried in each step, by their last loss and by the slope of the loss.
+_ROUNDS, _FAILURES, _SCANNED, _TRIED = 3, 6, 100, 4
+# Factors of the sharpness tried with each candidate, and the least gain that counts.
+_SHARPER, _LEAST_GAIN = (1 / 1.19, 1.0, 1.19), 2e-3
+# Candidates whose weights are computed at a time.
+_AT_A_TIME = 64
+
+
+class Items(NamedTuple):
+    """Items with one class each, and their weights."""
+
+    observed: Observations
+    target: Column
+    sample_weight: Floats
+
+
+def choose_ngrams(items: Items, form: TargetForm, hyper: Hyper, free: Sequence[str]) -> int:
+    """Return the length of n-grams that pays: 1, or that of the items."""
+    plain = _tried(
+        items._replace(observed=without_ngrams(items.observed)), form, Interactions(), hyper, free
+    )
+    if plain is None:
+        return 1
+    pairs = _tried(items, form, Interactions(ngrams=2), plain.choice, free)
+    return 2 if pairs is not None and pairs.choice.loss < plain.choice.loss else 1
+
+
+def without_ngrams(observed: Observations) -> Observations:
+    """Return documents with their words only."""
+    return replace(observed, columns=tuple(c for c in observed.columns if not c.conjunction))
+
+
+def choose_conjunctions(
+    items: Items, form: TargetForm, hyper: Hyper, free: Sequence[str]
+) -> Interactions:
+    """Return the conjunctions of attributes that pay.
+
+    Parameters
+    ----------
+    items
+        Items of a table, at most `MOST_ROWS`.
+    form
+        The form of the target.
+    hyper, free
+        The settings to start from, and the names of those that are chosen.
+    """
+    usable = _usable(items.observed)
+    pairs, triples = (list(combinations(usable, size)) for size in (2, 3))
+    best = _tried(items, form, Interactions(), hyper, free) if pairs else None
+    if best is None:
+        return Interactions()
+    enough = best.choice.judge.sample.weight.sum() >= FEWEST_ITEMS
+    if enough and len(pairs) <= _MOST_CANDIDATES:
+        best = _entered(best, items, form, pairs, triples, free)
+    for whole in (pairs, pairs + triples):
+        if 0 < len(whole) <= _MOST_WHOLE and _size(items.observed, whole) <= _MOST_FEATURES:
+            rival = _tried(items, form, Interactions.of(whole), hyper, free)
+            best = rival if rival is not None and _pays(best.choice, rival.choice) else best
+    return best.interactions
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Conjunctions, and the settings chosen with them."""
+
+    interactions: Interactions
+    choice: Choice
+
+
+def _tried(
+    items: Items,
+    form: TargetForm,
+    interactions: Interactions,
+    start: Hyper | Choice,
+    free: Sequence[str],
+) -> _Tried | None:
+    """Count the items with these conjunctions, and choose the settings.
+
+    A choice to start from is refined only.
+    """
+    model = replace(Model.blank(items.observed, form=form), interactions=interactions)
+    model = model.with_items(*items)
+    near = start if isinstance(start, Choice) else None
+    hyper = start.hyper if isinstance(start, Choice) else start
+    cascade = Cascade(model, model.policy, hyper, np.iinfo(np.int64).max)
+    choice = choose_settings(cascade, *items, free, near=near)
+    return None if choice is None else _Tried(interactions, choice)
+
+
+def _pays(before: Choice, after: Choice) -> bool:
+    """Return whether the mean loss falls by more than its standard error."""
+    mean, error = _gain(before.losses, after.losses, before.judge.sample.share)
+    return mean > max(error, _LEAST_GAIN)
+
+
+def _gain(before: Floats, after: Floats, shares: Floats) -> tuple[float, float]:
+    """Return the mean of paired differences, and its standard error."""
+    differences, shares = before - after, shares / shares.sum()
+    mean = float(shares @ differences)
+    return mean, float(np.sqrt(shares**2 @ (differences - mean) ** 2))
+
+
+# --- candidates -----------------------------------------------------------------------------------
+
+
+def _usable(observed: Observations) -> list[str]:
+    """Return the attributes with one value per item, that repeat."""
+    return sorted(
+        str(column.attribute)
+        for column in observed.columns
+        if column.offsets is None and 1 < column.n_values <= observed.n_items / 10
+    )
+
+
+def _size(observed: Observations, tuples: Iterable[Names]) -> int:
+    """Return an upper bound of the number of conjunctions of these attributes."""
+    sizes = {str(column.attribute): column.n_values for column in observed.columns}
+    return sum(
+        min(int(np.prod([sizes[name] for name in names], dtype=float)), observed.n_items)
+        for names in tuples
+    )
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """What each tuple of attributes would add to the scores of the items that choose.
+
+    Attributes
+    ----------
+    items
+        The items that are counted.
+    judge
+        The items that choose.
+    classes
+        The class of each item that is counted.
+    """
+
+    items: Items
+    judge: Judge
+    classes: NDArray[np.int64]
+
+    def contributions(self, tuples: Sequence[Names], hyper: Hyper) -> NDArray[np.float32]:
+        """Return the contributions of each tuple, tuples x classes x items."""
+        shape = (len(tuples), *self.judge.truth.shape)
+        contributions = np.zeros(shape, dtype=np.float32)
+        for start in range(0, len(tuples), _AT_A_TIME):
+            self._add(contributions, tuples, slice(start, start + _AT_A_TIME), hyper)
+        return contributions
+
+    def _add(
+        self, result: NDArray[np.float32], tuples: Sequence[Names], part: slice, hyper: Hyper
+    ) -> None:
+        n_classes = result.shape[1]
+        rows, kinds, places = [np.zeros((0, n_classes))], [np.zeros(0, np.int64)], []
+        for names in tuples[part]:
+            C, kind, place = self._left_out(names)
+            places.append(np.where(place < 0, -1, place + sum(map(len, rows))))
+            rows.append(C)
+            kinds.append(kind)
+        remaining = replace(
+            self.judge.left_out.remaining[0],
+            C=np.ascontiguousarray(np.concatenate(rows).T),
+            kinds=np.concatenate(kinds),
+            x=np.ones(sum(map(len, rows))),
+            _logarithms={},
+        )
+        # A further row is for items that lack a value.
+        absent = np.zeros((n_classes, 1))
+        weights = np.append(np.exp(remaining.log_contributions(hyper)), absent, axis=1)
+        result[part] = weights[:, np.array(places)].transpose(1, 0, 2)
+
+    def _left_out(self, names: Names) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the counts without an item for each value and kind of item, and their places."""
+        codes, n_values = _codes(self.items.observed, names)
+        n_classes = len(self.judge.truth)
+        cells = np.where(codes < n_values, codes, 0) * n_classes + self.classes
+        weight = np.where(codes < n_values, self.items.sample_weight, 0.0)
+        counts = np.bincount(cells, weight, n_values * n_classes).reshape(n_values, n_classes)
+        own, kind = codes[self.judge.sample.items], self.judge.left_out.remaining[0].item_kinds
+        present = np.flatnonzero(own < n_values)
+        keys = own[present] * (int(kind.max()) + 1) + kind[present]
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        place = np.full(len(own), -1)
+        place[present] = inverse
+        first = present[first]
+        C = counts[own[first]]
+        C[np.arange(len(first)), self.judge.classes[first]] -= self.judge.left_out.learnt.removed[
+            first
+        ]
+        C[C < 1e-9] = 0.0
+        return np.asarray(C, dtype=np.float64), kind[first], place
+
+
+def _codes(observed: Observations, names: Names) -> tuple[NDArray[np.int64], int]:
+    """Return the value of a conjunction of each item as a number, and how many there are."""
+    columns = {str(column.attribute): column for column in observed.columns}
+    codes, size = np.zeros(observed.n_items, dtype=np.int64), 1
+    missing = np.zeros(observed.n_items, dtype=bool)
+    for name in names:
+        column = columns[name]
+        missing |= column.codes == column.n_values
+        codes = codes * (column.n_values + 1) + column.codes
+        size *= column.n_values + 1
+    if size > 4 * observed.n_items:
+        values, codes = np.unique(codes, return_inverse=True)
+        size = len(values)
+    return np.where(missing, size, codes), size
+
+
+def _entered(
+    best: _Tried,
+    items: Items,
+    form: TargetForm,
+    pairs: list[Names],
+    triples: list[Names],
+    free: Sequence[str],
+) -> _Tried:
+    """Return the model with the conjunctions that enter one at a time."""
+    columns = items.observed.columns
+    singles = [(str(column.attribute),) for column in columns if column.offsets is None]
+    few = len(triples) <= _MOST_TRIPLES
+    offered, inside = [*pairs, *(triples if few else [])], list[Names]()
+    classes = _class_codes(best.choice.judge, items.target)
+    errors = 0.5 + 10 / min(best.choice.judge.sample.weight.sum(), MOST_ITEMS) ** 0.5
+    for _ in range(_ROUNDS):
+        judge, hyper = best.choice.judge, best.choice.hyper
+        candidates = _Candidates(items, judge, classes)
+        hyper = hyper._replace(prior=hyper.prior / judge.unit)
+        T = candidates.contributions(offered, hyper)
+        U = candidates.contributions([*singles, *inside], hyper).sum(axis=0, dtype=np.float64)
+        new = [offered[k] for k in _paying(judge, hyper, U, T, errors)]
+        if not new:
+            break
+        more = [*inside, *new]
+        rival = _tried(items, form, Interactions.of(more), best.choice, free)
+        if rival is None or rival.choice.loss > best.choice.loss:
+            break
+        best, inside = rival, more
+        offered = [names for names in offered if names not in new]
+        if not few:
+            offered += _wider(new, pairs, {*offered, *inside})
+        if not offered:
+            break
+    return best
+
+
+def _wider(new: list[Names], pairs: list[Names], known: set[Names]) -> list[Names]:
+    """Return triples of a chosen pair and one more attribute."""
+    usable = sorted({name for pair in pairs for name in pair})
+    wider: set[Names] = {
+        tuple(sorted({*names, name})) for names in new if len(names) == 2 for name in usable
+    }
+    return list(filter(lambda names: len(names) == 3, sorted(wider - known)))[:_MOST_WHOLE]
+
+
+def _class_codes(judge: Judge, target: Column) -> NDArray[np.int64]:
+    """Return the number of the class of each item."""
+    places = np.searchsorted(judge.left_out.cascade.model.classes, np.asarray(target.values))
+    return np.asarray(places[target.codes])
+
+
+def _shares(judge: Judge, U: Floats, hyper: Hyper, sharpness: float) -> Floats:
+    """Return `Q_i` of all items, given their scores."""
+    with np.errstate(divide="ignore"):
+        return judge.shares(Scored.of(np.log(U), hyper.power), sharpness)
+
+
+def _losses(judge: Judge, U: Floats, hyper: Hyper, sharpness: float) -> Floats:
+    """Return the loss of each item, given its scores."""
+    return judge.losses(_shares(judge, U, hyper, sharpness), hyper.floor)
+
+
+def _slopes(judge: Judge, U: Floats, hyper: Hyper, sharpness: float) -> Floats:
+    """Return the derivatives of the log-loss of each item by its scores, up to a factor."""
+    Q = _shares(judge, U, hyper, sharpness)
+    own = (Q * judge.truth).sum(axis=0) * (1 - hyper.floor)
+    least = hyper.floor * (judge.floor * judge.truth).sum(axis=0)
+    slopes = (Q - judge.truth) * (own / np.maximum(own + least, np.finfo(np.float64).tiny))
+    return np.asarray(np.divide(slopes, U, out=np.zeros(U.shape), where=U > 0))
+
+
+def _first(values: Floats, most: int) -> list[int]:
+    """Return the places of the smallest finite numbers."""
+    order = np.argsort(values, kind="stable")[:most]
+    return [int(place) for place in order if np.isfinite(values[place])]
+
+
+def _paying(
+    judge: Judge, hyper: Hyper, U: Floats, T: NDArray[np.float32], errors: float
+) -> Iterator[int]:
+    """Yield the numbers of the candidates that enter, one at a time.
+
+    Promising ones are tried on one half of the items; the best of these has to gain so many
+    standard errors on the other half.
+    """
+    shares = judge.sample.share
+    half, side = judge.sample.half, 0
+    free, sharpness, failed = np.ones(len(T), dtype=bool), hyper.sharpness, 0
+    flat = T.reshape(len(T), -1)
+    now = _losses(judge, U, hyper, sharpness)
+    last = np.full(len(T), np.inf)  # the last loss of each candidate
+    while failed < _FAILURES and free.any():
+        picking, confirming = half == side, half != side
+        side = 1 - side
+        slopes = _slopes(judge, U, hyper, sharpness) * (shares * picking)
+        slope = np.where(free, flat @ slopes.ravel().astype(np.float32), np.inf)
+        if not np.isfinite(last).any():
+            for number in _first(slope, _SCANNED):
+                losses = _losses(judge, U + T[number], hyper, sharpness)
+                last[number] = shares[picking] @ losses[picking]
+        tried = []
+        for number in dict.fromkeys([*_first(last, _TRIED), *_first(slope, _TRIED)]):
+            for factor in _SHARPER:
+                losses = _losses(judge, U + T[number], hyper, sharpness * factor)
+                value = float(shares[picking] @ losses[picking])
+                tried.append((value, number, sharpness * factor, losses))
+            last[number] = min(value for value, tried_one, *_ in tried if tried_one == number)
+        _, number, sharper, losses = min(tried, key=lambda each: each[0])
+        free[number], last[number] = False, np.inf
+        mean, error = _gain(now[confirming], losses[confirming], shares[confirming])
+        picked, _ = _gain(now[picking], losses[picking], shares[picking])
+        if mean > max(errors * error, _LEAST_GAIN) and picked > 0:
+            U, sharpness, now, failed = U + T[number], sharper, losses, 0
+            yield number
+        else:
+            failed += 1
