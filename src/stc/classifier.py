@@ -16,8 +16,10 @@ from stc._training.phases import PhaseLearner
 from stc._training.policy_search import PolicyAgent
 from stc._utils.validation import Interval, StrOptions
 from stc.base import Learn, LearnerMixin, Unlearn
+from stc.exceptions import ParameterError
 from stc.fitted import AUTO, FittedModel, frozen
 from stc.io import from_plain, to_plain
+from stc.settings import STC_Q
 
 # The value of settings that are chosen in `fit`.
 _AUTO = StrOptions({AUTO})
@@ -31,23 +33,23 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
 
     Parameters
     ----------
-    power : float or "auto", default=0.5
+    power : float or "auto", default="auto"
         Exponent p of the weights. 1 adds probabilities, 1/2 adds amplitudes; smaller values give
         more confident predictions.
-    balance : float or "auto", default=1.0
+    balance : float or "auto", default="auto"
         Correction b of class imbalance. 0 keeps the advantage of frequent classes, 1 gives all
         classes the same total weight.
-    entropy : float or "auto", default=1.0
+    entropy : float or "auto", default="auto"
         Exponent h of the entropy weights, which discount values that are equally frequent in all
         classes. 0 means no discount.
-    prior : float or "auto", default=0.0
+    prior : float or "auto", default="auto"
         Mass alpha that is added to every value seen, spread over the classes by their frequencies:
         as if so many items more, with no other value, had shown it. It keeps rare values from
         deciding alone.
-    sharpness : float or "auto", default=1.0
+    sharpness : float or "auto", default="auto"
         Factor s of the exponent 1/p of the probabilities, the inverse of a temperature. Larger
         values give more confident predictions; the order of the classes stays.
-    floor : float or "auto", default=0.0
+    floor : float or "auto", default="auto"
         Share m of the class frequencies in every answer, from 0 to 1. Above 0 no class has
         probability 0.
     dimensions : "each", list of lists of str, dict name -> list of str, default=None
@@ -63,7 +65,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         {class: {attribute: {value: radians}}}, {class: {word: radians}}, or an array of shape
         (n_features, n_classes). "learn" learns them in `fit`. None uses learnt phases if there
         are any, {} uses none.
-    interactions : int, "auto" or list of tuples of str, default=1
+    interactions : int, "auto" or list of tuples of str, default="auto"
         Largest number of attributes in a conjunction. With 2, `milk=1 and legs=4` is a feature
         in addition to the single values. A list names the attributes of each. "auto" chooses
         them in `fit` by exact leave-one-out.
@@ -71,7 +73,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         Fewest items of the first batch in which a conjunction or an n-gram must occur.
     max_features : int, default=None
         Largest number of conjunctions or n-grams; those with the highest entropy weight are kept.
-    ngrams : int or "auto", default=1
+    ngrams : int or "auto", default="auto"
         Largest length of the n-grams of a document that are features. "auto" chooses 1 or 2 in
         `fit` by exact leave-one-out.
     continuous : "auto", list of str, or dict name -> knots, default=None
@@ -182,20 +184,20 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
 
     def __init__(
         self,
-        power: float | Literal["auto"] = 0.5,
-        balance: float | Literal["auto"] = 1.0,
-        entropy: float | Literal["auto"] = 1.0,
+        power: float | Literal["auto"] = "auto",
+        balance: float | Literal["auto"] = "auto",
+        entropy: float | Literal["auto"] = "auto",
         *,
-        prior: float | Literal["auto"] = 0.0,
-        sharpness: float | Literal["auto"] = 1.0,
-        floor: float | Literal["auto"] = 0.0,
+        prior: float | Literal["auto"] = "auto",
+        sharpness: float | Literal["auto"] = "auto",
+        floor: float | Literal["auto"] = "auto",
         dimensions: Any = None,
         policy: Any = None,
         phases: Any = None,
-        interactions: int | Literal["auto"] | Sequence[Sequence[str]] = 1,
+        interactions: int | Literal["auto"] | Sequence[Sequence[str]] = "auto",
         min_support: int = 1,
         max_features: int | None = None,
-        ngrams: int | Literal["auto"] = 1,
+        ngrams: int | Literal["auto"] = "auto",
         continuous: Any = None,
         ordinal: Mapping[str, Sequence[Any]] | None = None,
         targets: str | Sequence[str] | None = None,
@@ -392,8 +394,13 @@ def validated_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     >>> validated_parameters({"power": 1.0})["balance"]
     1.0
     """
-    estimator = SparseTensorClassifier(**parameters)
+    # Headers of format 1 lack what was always as in the paper.
+    estimator = SparseTensorClassifier(**{**STC_Q, **parameters})
     estimator._validate_params()
+    policy = estimator.policy
+    for names in policy if isinstance(policy, list | tuple) else ():
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+            raise ParameterError(f"policy holds {names!r}, which is not a list of dimensions")
     return estimator._parameters()
 
 

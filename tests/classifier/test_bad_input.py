@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from stc import SparseTensorClassifier
 from support.bad_input_cases import (
     BAD,
     EITHER,
@@ -20,6 +19,7 @@ from support.bad_input_cases import (
     fitted,
     refused,
 )
+from support.models import paper_model
 
 any_bad = pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
 
@@ -35,7 +35,7 @@ def test_a_fitted_model_refuses_to_learn(bad: Bad, method: str) -> None:
 @any_bad
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_an_empty_model_refuses_to_learn_and_stays_empty(bad: Bad, method: str) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     with refused(model, bad.kind, bad.error, *bad.words):
         bad.call(model, method)
     with pytest.raises(NotFittedError):
@@ -85,6 +85,6 @@ MANY: dict[str, tuple[Any, Any, Any, tuple[str, ...]]] = {
 def test_the_last_of_many_items_is_named(
     X: Any, y: Any, weight: Any, words: tuple[str, ...]
 ) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     with refused(model, "documents", EITHER, *words):
         model.fit(X, y or MANY_LABELS, sample_weight=weight)

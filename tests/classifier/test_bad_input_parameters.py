@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from stc import SparseTensorClassifier
 from support.bad_input_cases import BAD, GOOD, LABELS, NAN, Bad, fitted, refused, state
+from support.models import paper_model
 
 HYPER = [
     *((name, value) for name in ("power", "balance", "entropy") for value in (-0.1, NAN, "much")),
@@ -30,7 +30,7 @@ OTHER_PARAMS = [
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize(("name", "value"), [*HYPER, *OTHER_PARAMS])
 def test_bad_parameters_are_refused_when_learning(name: str, value: Any, method: str) -> None:
-    model = SparseTensorClassifier(**{name: value})
+    model = paper_model(**{name: value})
     with refused(model, "documents", ValueError, f"'{name}' parameter of SparseTensorClassifier"):
         getattr(model, method)(GOOD["documents"], LABELS)
 
@@ -82,7 +82,7 @@ MISFITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 def test_parameters_that_do_not_fit_the_data(
     kind: str, params: dict[str, Any], words: tuple[str, ...], method: str
 ) -> None:
-    empty = SparseTensorClassifier(**params)
+    empty = paper_model(**params)
     with refused(empty, kind, ValueError, *words):
         getattr(empty, method)(GOOD[kind], LABELS)
     with pytest.raises(NotFittedError):
@@ -100,7 +100,7 @@ def test_a_model_survives_parameters_that_do_not_fit(
     model.set_params(**params)
     with pytest.raises(ValueError, match=words[0]):
         model.fit(GOOD[kind], LABELS)
-    model.set_params(**{name: SparseTensorClassifier().get_params()[name] for name in params})
+    model.set_params(**{name: paper_model().get_params()[name] for name in params})
     assert state(model, GOOD[kind])[:-1] == before
 
 

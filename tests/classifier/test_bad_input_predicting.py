@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from stc import SparseTensorClassifier
 from support.bad_input_cases import (
     EMPTY,
     GOOD,
@@ -23,6 +22,7 @@ from support.bad_input_cases import (
     fitted,
     refused,
 )
+from support.models import paper_model
 
 # ---------------------------------------------------------------- prediction
 
@@ -45,13 +45,13 @@ def test_prediction_refuses_bad_items(bad: Bad, method: str) -> None:
 @any_predictor
 @any_kind
 def test_prediction_before_fitting(kind: str, method: str) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     with refused(model, kind, NotFittedError, "SparseTensorClassifier"):
         getattr(model, method)(GOOD[kind])
 
 
 def test_nothing_to_see_before_fitting() -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     with refused(model, "frame", NotFittedError):
         model.score(GOOD["frame"], LABELS)
     with refused(model, "frame", NotFittedError):

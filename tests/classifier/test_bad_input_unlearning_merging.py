@@ -21,6 +21,7 @@ from support.bad_input_cases import (
     refused,
     state,
 )
+from support.models import paper_model
 
 # ---------------------------------------------------------------- unlearning
 
@@ -80,7 +81,7 @@ def test_unlearning_all_and_then_more() -> None:
 
 def other_frame(X: Any, **params: Any) -> SparseTensorClassifier:
     """A model of other data."""
-    return SparseTensorClassifier(**params).fit(X, LABELS)
+    return paper_model(**params).fit(X, LABELS)
 
 
 DISAGREE: dict[str, tuple[str, dict[str, Any], Callable[[], Any], Errors, str]] = {
@@ -181,7 +182,7 @@ def test_models_that_disagree_are_not_merged(
 
 
 def test_an_empty_model_cannot_be_merged_into_another() -> None:
-    model, other = fitted("frame"), SparseTensorClassifier()
+    model, other = fitted("frame"), paper_model()
     with refused(model, "frame", NotFittedError):
         model.merge(other)
     assert not hasattr(other, "classes_")
@@ -193,7 +194,7 @@ def test_labels_of_another_type_are_refused(labels: list[Any]) -> None:
     with refused(model, "frame", EITHER):
         model.partial_fit(FRAME, labels)
     with refused(model, "frame", EITHER):
-        model.merge(SparseTensorClassifier().fit(FRAME, labels))
+        model.merge(paper_model().fit(FRAME, labels))
 
 
 # ---------------------------------------------------------------- interruptions
@@ -217,7 +218,7 @@ class Stumbling:
 @pytest.mark.parametrize("error", [RuntimeError("tripped"), KeyboardInterrupt(), MemoryError()])
 def test_an_interrupted_call_learns_nothing(error: BaseException, method: str) -> None:
     documents = ["red big", "blue small", "red stone"]
-    for model in (SparseTensorClassifier(), fitted("documents")):
+    for model in (paper_model(), fitted("documents")):
         model.set_params(tokenizer=Stumbling(error))
         before = state(model, GOOD["documents"])
         with pytest.raises(type(error)):

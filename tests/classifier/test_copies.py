@@ -27,6 +27,7 @@ from stc import PhaseLearner, PolicyAgent, SparseTensorClassifier, SparseTensorC
 from support.conformance import QUICK, SETTINGS, Setting, documents, table
 from support.file_cases import assert_exact, exactly
 from support.marking import slow_but
+from support.models import paper_model
 
 ESTIMATOR = "stc.classifier.SparseTensorClassifier"
 
@@ -156,14 +157,14 @@ def test_a_copy_learns_on_and_the_original_does_not(name: str, how: str) -> None
 def test_a_copy_of_sparse_counts_and_of_an_indicator() -> None:
     y = np.eye(3, dtype=int)[np.arange(40) % 3] | np.eye(3, dtype=int)[np.arange(40) % 2]
     for labels in (np.arange(40) % 3, y, pl.DataFrame(y, schema=["a", "b", "c"])):
-        model = SparseTensorClassifier().fit(COUNTS, labels)
+        model = paper_model().fit(COUNTS, labels)
         for copied in (made(model) for made in COPIES.values()):
             assert_exact(model, copied, COUNTS)
 
 
 @pytest.mark.parametrize("how", COPIES)
 def test_a_copy_before_anything_was_learnt(how: str) -> None:
-    copied = COPIES[how](SparseTensorClassifier(power=0.4, ordinal={"a": ["x", "y"]}))
+    copied = COPIES[how](paper_model(power=0.4, ordinal={"a": ["x", "y"]}))
     assert (copied.power, copied.ordinal) == (0.4, {"a": ["x", "y"]})
     with pytest.raises(NotFittedError):
         copied.predict([["x"]])
@@ -266,7 +267,7 @@ def test_what_an_estimator_returns_can_be_written_into(name: str, how: str) -> N
 
 
 def test_classes_of_a_copy_are_its_own() -> None:
-    model = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"])
+    model = paper_model().fit([["a"], ["b"]], ["x", "y"])
     for copied in (made(model) for made in COPIES.values()):
         copied.classes_[0] = "z"
         assert model.predict([["a"]]).tolist() == copied.predict([["a"]]).tolist() == ["x"]
@@ -366,7 +367,7 @@ def test_skops_loads_models_of_counts_and_of_all_dtypes_of_labels() -> None:
         [datetime(2026, 1, 1, 12), datetime(2026, 1, 2)],
         [Decimal("1.50"), Decimal(2)],
     ):
-        model = SparseTensorClassifier().fit(COUNTS[:2], labels)
+        model = paper_model().fit(COUNTS[:2], labels)
         loaded = skops.io.loads(skops.io.dumps(model), trusted=[ESTIMATOR])
         assert loaded.classes_.dtype == model.classes_.dtype
         assert_exact(model, loaded, COUNTS)
@@ -412,7 +413,7 @@ def labelled(labels: Any) -> SparseTensorClassifier:
         array = np.empty(2, dtype=object)
         array[:] = labels
         labels = array if not isinstance(labels[0], set) else labels
-    return SparseTensorClassifier().fit([["a"], ["b"]], labels)
+    return paper_model().fit([["a"], ["b"]], labels)
 
 
 @pytest.mark.parametrize("how", COPIES)
@@ -449,7 +450,7 @@ def test_a_parameter_that_contradicts_the_model_is_an_error_when_it_is_used(how:
 
 
 def test_a_tokenizer_is_pickled_by_its_name() -> None:
-    model = SparseTensorClassifier(tokenizer=str.split).fit(["a-b c", "d"], ["x", "y"])
+    model = paper_model(tokenizer=str.split).fit(["a-b c", "d"], ["x", "y"])
     for copied in (made(model) for made in COPIES.values()):
         assert copied.predict(["a-b"]).tolist() == ["x"]
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.string_cases import (
     ARRAYS,
     FRAMES,
@@ -41,7 +41,7 @@ any_frame = pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES.keys())
 
 @any_container
 def test_fit_returns_self_and_learns(make: Make) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     assert model.fit(make(ROWS), LABELS) is model
     check_is_fitted(model)
     assert model.classes_.tolist() == ["maybe", "no", "yes"]
@@ -55,14 +55,14 @@ def test_fit_returns_self_and_learns(make: Make) -> None:
 
 @any_container
 def test_partial_fit_and_unlearn_return_self(make: Make) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     assert model.partial_fit(make(ROWS), LABELS) is model
     assert model.unlearn(make(ROWS[:9]), LABELS[:9]) is model
 
 
 @any_container
 def test_fit_twice_is_fit_once(make: Make) -> None:
-    model = SparseTensorClassifier().fit(make(ROWS[:9]), ["old"] * 9)
+    model = paper_model().fit(make(ROWS[:9]), ["old"] * 9)
     assert_same_model(model.fit(make(ROWS), LABELS), fitted(make))
 
 
@@ -92,7 +92,7 @@ def test_pickle_round_trip(make: Make, predicted: bool) -> None:
 
 @any_container
 def test_partial_fits_make_a_fit(make: Make) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     for start in (40, 0, 20):
         part = slice(start, start + 20)
         model.partial_fit(make(ROWS[part]), LABELS[part])
@@ -105,7 +105,7 @@ def test_partial_fits_make_a_fit(make: Make) -> None:
 
 @any_container
 def test_classes_may_be_declared(make: Make) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     model.partial_fit(make(ROWS), LABELS, classes=["yes", "no", "maybe", "never"])
     assert model.classes_.tolist() == ["maybe", "never", "no", "yes"]
     probabilities = model.predict_proba(make(ROWS))
@@ -133,7 +133,7 @@ def test_sample_order_invariance(make: Make) -> None:
     order = np.random.default_rng(3).permutation(60)
     shuffled = [ROWS[i] for i in order]
     model = fitted(make)
-    other = SparseTensorClassifier().fit(make(shuffled), [LABELS[i] for i in order])
+    other = paper_model().fit(make(shuffled), [LABELS[i] for i in order])
     assert_same_model(other, model)
     assert_allclose(
         other.predict_proba(make(shuffled)), model.predict_proba(make(ROWS))[order], rtol=1e-12
@@ -143,13 +143,13 @@ def test_sample_order_invariance(make: Make) -> None:
 @any_container
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_a_weight_is_a_repetition_and_zero_an_absence(make: Make, method: str) -> None:
-    weighted, repeated = SparseTensorClassifier(), SparseTensorClassifier()
+    weighted, repeated = paper_model(), paper_model()
     getattr(weighted, method)(make(ROWS), LABELS, sample_weight=WEIGHTS)
     copies = np.repeat(np.arange(60), WEIGHTS)
     getattr(repeated, method)(make([ROWS[i] for i in copies]), [LABELS[i] for i in copies])
     assert_same_model(weighted, repeated, support=False)
     present = np.flatnonzero(WEIGHTS)
-    removed = SparseTensorClassifier().fit(
+    removed = paper_model().fit(
         make([ROWS[i] for i in present]), [LABELS[i] for i in present], WEIGHTS[present]
     )
     assert_same_model(weighted, removed)
@@ -162,9 +162,7 @@ def test_a_weight_is_a_repetition_and_zero_an_absence(make: Make, method: str) -
 @any_container
 def test_what_has_no_weight_leaves_no_trace(make: Make) -> None:
     extra = [("violet", "tiny", "ant")]
-    model = SparseTensorClassifier().fit(
-        make(ROWS + extra), [*LABELS, "new"], sample_weight=[1] * 60 + [0]
-    )
+    model = paper_model().fit(make(ROWS + extra), [*LABELS, "new"], sample_weight=[1] * 60 + [0])
     assert_same_model(model, fitted(make))
     assert_allclose(model.coverage(make(extra)), 0)
     assert len(model.get_feature_names_out()) == 9
@@ -172,9 +170,9 @@ def test_what_has_no_weight_leaves_no_trace(make: Make) -> None:
 
 @any_container
 def test_weights_may_come_in_any_container(make: Make) -> None:
-    expected = SparseTensorClassifier().fit(make(ROWS), LABELS, WEIGHTS)
+    expected = paper_model().fit(make(ROWS), LABELS, WEIGHTS)
     for weights in (WEIGHTS.tolist(), pd.Series(WEIGHTS), pl.Series(WEIGHTS), WEIGHTS / 1.0):
-        assert_same_model(SparseTensorClassifier().fit(make(ROWS), LABELS, weights), expected)
+        assert_same_model(paper_model().fit(make(ROWS), LABELS, weights), expected)
 
 
 @pytest.mark.parametrize("columns", [2, 4])
@@ -211,11 +209,11 @@ def test_feature_names_in(make: Make) -> None:
 
 
 def test_feature_names_go_with_the_data() -> None:
-    with_names = SparseTensorClassifier().fit(to_pandas(ROWS), LABELS)
+    with_names = paper_model().fit(to_pandas(ROWS), LABELS)
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         unnamed = with_names.predict_proba(ARRAYS["object"](ROWS))
     assert_allclose(unnamed, with_names.predict_proba(to_pandas(ROWS)))
-    without = SparseTensorClassifier().fit(ARRAYS["object"](ROWS), LABELS)
+    without = paper_model().fit(ARRAYS["object"](ROWS), LABELS)
     with pytest.warns(UserWarning, match="fitted without feature names"):
         named = without.predict_proba(to_pandas(ROWS))
     assert_allclose(named, unnamed)
@@ -225,7 +223,7 @@ def test_feature_names_go_with_the_data() -> None:
 
 def test_columns_named_by_numbers_have_no_names() -> None:
     numbered = pd.DataFrame(ROWS)
-    model = SparseTensorClassifier().fit(numbered, LABELS)
+    model = paper_model().fit(numbered, LABELS)
     assert not hasattr(model, "feature_names_in_")
     assert_same_model(model, fitted(ARRAYS["object"]))
     assert_array_equal(model.predict(numbered), model.predict(ARRAYS["object"](ROWS)))
@@ -234,14 +232,14 @@ def test_columns_named_by_numbers_have_no_names() -> None:
 def test_columns_named_by_numbers_and_strings_are_refused() -> None:
     mixed = pd.DataFrame(ROWS, columns=["color", 1, 2])
     with pytest.raises(TypeError, match="all input features have string names"):
-        SparseTensorClassifier().fit(mixed, LABELS)
+        paper_model().fit(mixed, LABELS)
 
 
 @any_container
 def test_the_data_is_not_changed(make: Make) -> None:
     X, y, weights = make(ROWS), list(LABELS), WEIGHTS.copy()
     before = pickle.dumps((X, y, weights))
-    model = SparseTensorClassifier().fit(X, y, weights)
+    model = paper_model().fit(X, y, weights)
     model.partial_fit(X, y).unlearn(X, y)
     model.predict(X)
     model.score(X, y)
@@ -258,15 +256,15 @@ def test_readonly_and_fortran_arrays(dtype: Any, order: Any) -> None:
     X, y, weights = data.copy(order=order), np.array(LABELS), np.ones(60)
     for array in (X, y, weights):
         array.setflags(write=False)
-    model = SparseTensorClassifier().fit(X, y, weights).partial_fit(X, y).unlearn(X, y)
-    expected = SparseTensorClassifier().fit(data.tolist(), LABELS)
+    model = paper_model().fit(X, y, weights).partial_fit(X, y).unlearn(X, y)
+    expected = paper_model().fit(data.tolist(), LABELS)
     assert_same_model(model, expected)
     assert_array_equal(model.predict_proba(X[::2]), model.predict_proba(X)[::2])
 
 
 def test_a_view_with_strides_is_read_as_it_looks() -> None:
     wide = np.array(ROWS, dtype=object).repeat(2, axis=1)
-    assert_same_model(SparseTensorClassifier().fit(wide[:, ::2], LABELS), fitted(ARRAYS["object"]))
+    assert_same_model(paper_model().fit(wide[:, ::2], LABELS), fitted(ARRAYS["object"]))
 
 
 # ---------------------------------------------------------------- labels
@@ -309,7 +307,7 @@ TARGETS: dict[str, tuple[Any, list[Any]]] = {
 @pytest.mark.parametrize(("y", "classes"), TARGETS.values(), ids=TARGETS.keys())
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_labels_come_back_as_they_are(y: Any, classes: list[Any], method: str) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     getattr(model, method)(to_polars(ROWS), y)
     assert model.classes_.tolist() == classes
     predicted = model.predict(to_polars(ROWS))
@@ -331,8 +329,8 @@ def texts_of(labels: Any) -> list[str]:
 @pytest.mark.parametrize(("y", "classes"), TARGETS.values(), ids=TARGETS.keys())
 def test_the_dtype_of_labels_changes_nothing_else(y: Any, classes: list[Any]) -> None:
     labels = np.asarray(y)
-    model = SparseTensorClassifier().fit(to_polars(ROWS), y)
-    texts = SparseTensorClassifier().fit(to_polars(ROWS), texts_of(labels))
+    model = paper_model().fit(to_polars(ROWS), y)
+    texts = paper_model().fit(to_polars(ROWS), texts_of(labels))
     assert len(classes) == len(texts.classes_)
     assert_allclose(model.predict_proba(to_polars(ROWS)), texts.predict_proba(to_polars(ROWS)))
     assert np.mean(model.predict(to_polars(ROWS)) == labels) == texts.score(
@@ -342,9 +340,9 @@ def test_the_dtype_of_labels_changes_nothing_else(y: Any, classes: list[Any]) ->
 
 def test_distributions_as_labels() -> None:
     hard = fitted(to_polars)
-    soft = SparseTensorClassifier().fit(to_polars(ROWS), [{label: 3} for label in LABELS])
+    soft = paper_model().fit(to_polars(ROWS), [{label: 3} for label in LABELS])
     assert_same_model(soft, hard)
-    halves = SparseTensorClassifier().fit(to_polars(ROWS), [{"a": 1, "b": 3}] * 60)
+    halves = paper_model().fit(to_polars(ROWS), [{"a": 1, "b": 3}] * 60)
     assert_allclose(halves.class_mass_, [15, 45])
     assert halves.classes_.tolist() == ["a", "b"]
 
@@ -373,14 +371,14 @@ def test_parameters_take_effect_without_refitting(make: Make) -> None:
 
 @any_container
 def test_the_cached_weights_follow_what_is_learnt(make: Make) -> None:
-    model = SparseTensorClassifier().fit(make(ROWS[:30]), LABELS[:30])
+    model = paper_model().fit(make(ROWS[:30]), LABELS[:30])
     half = model.predict_proba(make(ROWS))
     assert_array_equal(model.predict_proba(make(ROWS)), half)
     model.partial_fit(make(ROWS[30:]), LABELS[30:])
     assert_allclose(model.predict_proba(make(ROWS)), fitted(make).predict_proba(make(ROWS)))
     model.unlearn(make(ROWS[30:]), LABELS[30:])
     assert_allclose(model.predict_proba(make(ROWS)), half, rtol=1e-12)
-    model.merge(SparseTensorClassifier().fit(make(ROWS[30:]), LABELS[30:]))
+    model.merge(paper_model().fit(make(ROWS[30:]), LABELS[30:]))
     assert_allclose(model.predict_proba(make(ROWS)), fitted(make).predict_proba(make(ROWS)))
 
 

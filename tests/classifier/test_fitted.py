@@ -12,13 +12,14 @@ from stc import SparseTensorClassifier, load_zoo
 from stc.evaluation import compare
 from stc.exceptions import DataError, ParameterError
 from stc.fitted import FittedModel
+from support.models import paper_model
 
 X, Y = load_zoo()
 
 
 @pytest.fixture
 def model() -> SparseTensorClassifier:
-    return SparseTensorClassifier().fit(X, Y)
+    return paper_model().fit(X, Y)
 
 
 def test_it_answers_as_the_estimator_does(model: SparseTensorClassifier) -> None:
@@ -56,7 +57,7 @@ def test_the_weights_follow_the_parameters_and_are_kept(model: SparseTensorClass
 
 def test_what_is_changed_in_place_is_seen() -> None:
     phases = {"Mammal": {"milk": {1: 0.0}}}
-    model = SparseTensorClassifier(phases=phases).fit(X, Y)
+    model = paper_model(phases=phases).fit(X, Y)
     before = model.predict_proba(X)
     phases["Mammal"]["milk"][1] = 2.0
     assert not np.array_equal(model.predict_proba(X), before)
@@ -67,7 +68,7 @@ def test_bad_parameters_set_later_are_refused(model: SparseTensorClassifier) -> 
     with pytest.raises(ValueError, match="'power' parameter"):
         model.predict(X)
     model.power = 0.5
-    assert model.predict(X).tolist() == SparseTensorClassifier().fit(X, Y).predict(X).tolist()
+    assert model.predict(X).tolist() == paper_model().fit(X, Y).predict(X).tolist()
 
 
 def test_a_pickle_holds_no_weights(model: SparseTensorClassifier) -> None:
@@ -84,7 +85,7 @@ def test_a_file_without_an_estimator(model: SparseTensorClassifier, tmp_path) ->
     again = FittedModel.load(path)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     words = ["good fun", "bad"]
-    SparseTensorClassifier(tokenizer=str.split).fit(words, ["+", "-"]).save(path)
+    paper_model(tokenizer=str.split).fit(words, ["+", "-"]).save(path)
     with pytest.raises(ParameterError, match="tokenizer") as refused:
         FittedModel.load(path)
     assert refused.value.path == str(path)

@@ -35,6 +35,7 @@ from support.label_cases import (
     shares,
     uniform,
 )
+from support.models import paper_model
 
 any_set = pytest.mark.parametrize(("make", "kind"), SETS.values(), ids=SETS.keys())
 any_frame = pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES.keys())
@@ -54,7 +55,7 @@ def without_class(model: SparseTensorClassifier) -> pl.DataFrame:
 @any_pair
 def test_a_label_set_is_a_uniform_distribution(make: Make, params: dict[str, Any]) -> None:
     model = fitted(make, **params)
-    soft = SparseTensorClassifier(**params).fit(X, uniform())
+    soft = paper_model(**params).fit(X, uniform())
     assert_allclose(shares(model), soft.predict_proba(ASKED), rtol=1e-12, atol=1e-12)
     assert_allclose(model.class_mass_, soft.class_mass_, rtol=1e-12)
     assert_frame_equal(without_class(model), without_class(soft), rel_tol=1e-12, abs_tol=1e-12)
@@ -64,7 +65,7 @@ def test_a_label_set_is_a_uniform_distribution(make: Make, params: dict[str, Any
 @any_estimator
 def test_probabilities_of_label_sets(make: Make, kind: type, params: dict[str, Any]) -> None:
     model = fitted(make, **params)
-    soft = SparseTensorClassifier(**params).fit(X, uniform())
+    soft = paper_model(**params).fit(X, uniform())
     probabilities = model.predict_proba(ASKED)
     assert isinstance(probabilities, np.ndarray)
     assert_allclose(probabilities, soft.predict_proba(ASKED), rtol=1e-12, atol=1e-12)
@@ -103,7 +104,7 @@ def test_classes_of_a_frame(make: Make) -> None:
 
 def test_a_label_that_nobody_has() -> None:
     wide = np.column_stack([np.zeros(N, dtype=int), codes(Y)])
-    model = SparseTensorClassifier().fit(X, wide)
+    model = paper_model().fit(X, wide)
     assert model.classes_.tolist() == [0, 1, 2, 3, 4]
     assert not model.predict(ASKED)[:, 0].any()
     assert (model.predict_proba(ASKED)[:, 0] < 1e-9).all()
@@ -124,7 +125,7 @@ LABELS: dict[str, list[Any]] = {
 def test_labels_of_any_type(names: list[Any], kind: Callable[[Any], Any]) -> None:
     other = dict(zip(NAMES, names, strict=True))
     y = [kind([other[name] for name in labels]) for labels in Y]
-    model = SparseTensorClassifier(label_threshold=1.0).fit(X, y)
+    model = paper_model(label_threshold=1.0).fit(X, y)
     assert model.classes_.tolist() == sorted(set(names))
     predicted = model.predict(X)
     assert {type(labels) for labels in predicted} == {kind}
@@ -134,27 +135,27 @@ def test_labels_of_any_type(names: list[Any], kind: Callable[[Any], Any]) -> Non
 def test_nested_lists_of_texts_are_label_sets() -> None:
     y = [["hot", "big"], ["cold", "big"], ["hot", "small"]]
     items = [["x"], ["y"], ["z"]]
-    model = SparseTensorClassifier(label_threshold=0.5).fit(items, y)
+    model = paper_model(label_threshold=0.5).fit(items, y)
     assert model.classes_.tolist() == ["big", "cold", "hot", "small"]
     assert model.predict(items) == [sorted(labels) for labels in y]
-    joint = SparseTensorClassifier().fit(items, np.array(y))
+    joint = paper_model().fit(items, np.array(y))
     assert joint.predict(items).tolist() == y
 
 
 def test_nested_lists_of_numbers_are_label_sets_unless_all_are_zero_or_one() -> None:
     items = [["x"], ["y"]]
-    sets = SparseTensorClassifier().fit(items, [[0, 1], [2, 1]])
+    sets = paper_model().fit(items, [[0, 1], [2, 1]])
     assert sets.classes_.tolist() == [0, 1, 2]
     assert isinstance(sets.predict(items), list)
-    table = SparseTensorClassifier().fit(items, [[0, 1, 0], [1, 0, 0]])
+    table = paper_model().fit(items, [[0, 1, 0], [1, 0, 0]])
     assert table.classes_.tolist() == [0, 1, 2]
     assert table.predict(items).tolist() == [[0, 1, 0], [1, 0, 0]]
-    short = SparseTensorClassifier().fit(items, [[0], [1]])
+    short = paper_model().fit(items, [[0], [1]])
     assert short.predict(items) == [[0], [1]]
 
 
 def test_strings_are_labels_and_not_sets_of_letters() -> None:
-    model = SparseTensorClassifier().fit([["x"], ["y"]], ["ab", "bc"])
+    model = paper_model().fit([["x"], ["y"]], ["ab", "bc"])
     assert model.classes_.tolist() == ["ab", "bc"]
     assert model.predict([["x"]]).tolist() == ["ab"]
 
@@ -204,24 +205,24 @@ def test_there_is_a_threshold_for_each_label(make: Make) -> None:
 
 
 def test_no_threshold_without_labels() -> None:
-    model = SparseTensorClassifier(label_threshold=0.5)
+    model = paper_model(label_threshold=0.5)
     assert not hasattr(model, "label_threshold_")
     assert not hasattr(model.fit(X, [labels[0] for labels in Y]), "label_threshold_")
 
 
 def test_a_label_that_just_reaches_the_threshold_is_predicted() -> None:
     y = [["a"]] * 4 + [["b"]] * 2 + [["c"]] * 2
-    model = SparseTensorClassifier(label_threshold=0.5).fit([["x"]] * 8, y)
+    model = paper_model(label_threshold=0.5).fit([["x"]] * 8, y)
     assert model.predict([["unseen"]]) == [["a", "b", "c"]]
     model.set_params(label_threshold=0.51)
     assert model.predict([["unseen"]]) == [["a"]]
-    pairs = SparseTensorClassifier(label_threshold=1.0).fit([["x"]], [["a", "b"]])
+    pairs = paper_model(label_threshold=1.0).fit([["x"]], [["a", "b"]])
     assert pairs.predict([["x"]]) == [["a", "b"]]
 
 
 def test_its_probability_is_above_one_half() -> None:
     table = np.array([[1, 0, 0]] * 4 + [[0, 1, 0]] * 2 + [[0, 0, 1]] * 2)
-    model = SparseTensorClassifier(label_threshold=0.5).fit([["x"]] * 8, table)
+    model = paper_model(label_threshold=0.5).fit([["x"]] * 8, table)
     assert model.predict([["unseen"]]).tolist() == [[1, 1, 1]]
     assert (model.predict_proba([["unseen"]]) > 0.5).all()
 
@@ -270,7 +271,7 @@ def test_score_is_subset_accuracy(make: Make, params: dict[str, Any]) -> None:
 @pytest.mark.parametrize("label", ["aaa", "bus", "zzz"])
 def test_a_label_never_seen_is_not_right(label: str) -> None:
     items = [["x"], ["y"]]
-    model = SparseTensorClassifier(label_threshold=0.5).fit(items, [["art"], ["law", "sea"]])
+    model = paper_model(label_threshold=0.5).fit(items, [["art"], ["law", "sea"]])
     assert model.score(items, [["art"], ["sea", "law"]]) == 1
     assert model.score(items, [[label], ["sea", "law"]]) == 0.5
     assert model.score(items, [["art", label], ["sea", "law"]]) == 0.5
@@ -289,7 +290,7 @@ def test_pickles(make: Make) -> None:
 
 @pytest.mark.parametrize("params", [{}, {"dimensions": "each", "policy": "learn"}])
 def test_tags(params: dict[str, Any]) -> None:
-    tags = get_tags(SparseTensorClassifier(**params))
+    tags = get_tags(paper_model(**params))
     assert tags.classifier_tags.multi_label
     assert tags.target_tags.multi_output
 
@@ -298,18 +299,18 @@ def test_tags(params: dict[str, Any]) -> None:
 def test_cross_validation(name: str) -> None:
     y = INDICATORS[name](Y)
     frame = pl.DataFrame(X)
-    predicted = cross_val_predict(SparseTensorClassifier(), frame, y, cv=3)
+    predicted = cross_val_predict(paper_model(), frame, y, cv=3)
     assert predicted.shape == (N, 4)
     assert f1_score(codes(Y), predicted, average="micro") > 0.5
-    scores = cross_val_score(SparseTensorClassifier(), frame, y, cv=3, scoring="f1_micro")
+    scores = cross_val_score(paper_model(), frame, y, cv=3, scoring="f1_micro")
     assert (scores > 0.5).all()
-    ranked = cross_val_predict(SparseTensorClassifier(), frame, y, cv=3, method="predict_proba")
+    ranked = cross_val_predict(paper_model(), frame, y, cv=3, method="predict_proba")
     assert label_ranking_average_precision_score(codes(Y), ranked) > 0.7
 
 
 def test_grid_search_over_the_threshold() -> None:
     grid = {"label_threshold": [0.001, 0.3, None]}
-    search = GridSearchCV(SparseTensorClassifier(), grid, cv=3, scoring="f1_micro")
+    search = GridSearchCV(paper_model(), grid, cv=3, scoring="f1_micro")
     search.fit(pl.DataFrame(X), codes(Y))
     scores = search.cv_results_["mean_test_score"]
     assert scores[0] < max(scores[1:])
@@ -320,7 +321,7 @@ def test_grid_search_over_the_threshold() -> None:
 def test_the_data_is_not_changed(make: Make) -> None:
     y = make(Y)
     before = pickle.dumps((X, y))
-    model = SparseTensorClassifier().fit(X, y).partial_fit(X, y).unlearn(X, y)
+    model = paper_model().fit(X, y).partial_fit(X, y).unlearn(X, y)
     model.score(X, y)
     assert pickle.dumps((X, y)) == before
 
@@ -328,6 +329,4 @@ def test_the_data_is_not_changed(make: Make) -> None:
 def test_a_readonly_indicator() -> None:
     table = codes(Y)
     table.setflags(write=False)
-    assert_array_equal(
-        SparseTensorClassifier().fit(X, table).predict(ASKED), fitted(codes).predict(ASKED)
-    )
+    assert_array_equal(paper_model().fit(X, table).predict(ASKED), fitted(codes).predict(ASKED))

@@ -27,6 +27,7 @@ from support.label_cases import (
     fitted,
     uniform,
 )
+from support.models import paper_model
 
 
 def state(model: SparseTensorClassifier) -> Any:
@@ -117,7 +118,7 @@ def test_a_fitted_model_refuses(
 def test_an_empty_model_stays_empty(
     form: str, y: Any, error: Any, words: tuple[str, ...], method: str
 ) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     with refused(model, error, *words):
         getattr(model, method)(X, y)
 
@@ -125,7 +126,7 @@ def test_an_empty_model_stays_empty(
 @any_table
 def test_rows_of_zeros_teach_nothing(make: Make) -> None:
     empty: Labels = [[], [], []]
-    model = SparseTensorClassifier().fit([*X, *X[:2], {"words": "extra"}], make(Y + empty))
+    model = paper_model().fit([*X, *X[:2], {"words": "extra"}], make(Y + empty))
     assert_same(model, fitted(make))
     assert model.coverage([{"words": "extra"}]).tolist() == [0]
     model.partial_fit(*(X[:3] + X[:1], make(empty + Y[:1])))
@@ -147,7 +148,7 @@ def test_an_indicator_of_another_width(width: int, method: str, contain: Any) ->
 
 def test_indicators_of_other_widths_are_not_merged() -> None:
     model = fitted(codes)
-    other = SparseTensorClassifier().fit(X, np.column_stack([codes(Y), codes(Y)[:, 0]]))
+    other = paper_model().fit(X, np.column_stack([codes(Y), codes(Y)[:, 0]]))
     with refused(model, ValueError):
         model.merge(other)
 
@@ -175,7 +176,7 @@ any_other = pytest.mark.parametrize(("one", "other"), OTHERS)
 
 def of_form(name: str) -> SparseTensorClassifier:
     """A model of this form; a given threshold saves time."""
-    return SparseTensorClassifier(label_threshold=0.5).fit(X, ALL[name])
+    return paper_model(label_threshold=0.5).fit(X, ALL[name])
 
 
 @any_other
@@ -214,7 +215,7 @@ NEVER: dict[str, Collection[str]] = {
 @pytest.mark.parametrize("labels", NEVER.values(), ids=NEVER.keys())
 def test_labels_never_learnt_cannot_be_unlearnt(labels: list[str]) -> None:
     items = [{"words": "brush"}, {"words": "wave"}]
-    model = SparseTensorClassifier().fit(items, [["art", "law"], ["sea", "war"]])
+    model = paper_model().fit(items, [["art", "law"], ["sea", "war"]])
     with refused(model, NeverLearntError):
         model.unlearn(items[:1], [labels])
     model.unlearn(items[:1], [["law", "art"]])

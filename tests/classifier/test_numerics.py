@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.oracle import Bag, Hyper, learn
 
 POWERS = (0.01, 0.1, 1 / 3, 0.5, 1, 2, 4)
@@ -41,7 +42,7 @@ def many_classes(classes: int) -> tuple[SparseTensorClassifier, np.ndarray]:
     entries = np.concatenate([share, np.ones(2 * classes)])
     shape = (classes, 2 * classes + 1)
     X = sparse.csr_array((entries, (np.tile(row, 3), columns)), shape=shape)
-    return SparseTensorClassifier().fit(X, row), share / (share + 2)
+    return paper_model().fit(X, row), share / (share + 2)
 
 
 def some_items(classes: int) -> sparse.csr_array:
@@ -73,7 +74,7 @@ def many_features() -> tuple[SparseTensorClassifier, np.ndarray]:
     rest = np.full((3, 1), float(MANY))
     X = sparse.hstack([sparse.csr_array(np.tile(share[:, None], (1, MANY))), rest]).tocsr()
     total = np.asarray(X.sum(axis=1)).ravel()
-    return SparseTensorClassifier().fit(X, ["a", "b", "c"]), share / total
+    return paper_model().fit(X, ["a", "b", "c"]), share / total
 
 
 @pytest.mark.parametrize("power", POWERS)
@@ -95,7 +96,7 @@ def crowd() -> tuple[SparseTensorClassifier, sparse.csr_array]:
     rng = np.random.default_rng(0)
     X = sparse.random_array((300, MANY), density=0.002, format="csr", rng=rng)
     asked = sparse.vstack([np.ones((1, MANY)), X[:3], sparse.eye_array(1, MANY)]).tocsr()
-    return SparseTensorClassifier().fit(X, np.arange(300) % 100), asked
+    return paper_model().fit(X, np.arange(300) % 100), asked
 
 
 @pytest.mark.parametrize("power", POWERS)
@@ -120,7 +121,7 @@ def dense(bags: list[Bag]) -> np.ndarray:
 
 def extreme(hyper: Hyper, weights: list[float] | None) -> tuple[np.ndarray, np.ndarray, float]:
     """Probabilities, the oracle's, and how far they may be apart."""
-    model = SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy)
+    model = paper_model(hyper.power, hyper.balance, hyper.entropy)
     model.fit(sparse.csr_array(dense(SMALL)), SMALL_Y, sample_weight=weights)
     asked: list[Bag] = [*SMALL, {(None, "x0"): 1}, {(None, "x1"): 1, (None, "x4"): 1}, {}]
     proba = assert_probabilities(model, sparse.csr_array(dense(asked)))
@@ -166,8 +167,8 @@ def test_weights_that_differ_by_more_than_the_range_of_a_double(
 @pytest.mark.parametrize("scale", [1e-100, 1e-12, 1e12, 1e100])
 def test_only_the_shares_of_an_item_count(power: float, scale: float) -> None:
     X = dense(SMALL)
-    plain = SparseTensorClassifier(power).fit(sparse.csr_array(X), SMALL_Y)
-    scaled = SparseTensorClassifier(power).fit(sparse.csr_array(scale * X), SMALL_Y)
+    plain = paper_model(power).fit(sparse.csr_array(X), SMALL_Y)
+    scaled = paper_model(power).fit(sparse.csr_array(scale * X), SMALL_Y)
     expected = plain.predict_proba(sparse.csr_array(X))
     for model in (plain, scaled):
         proba = assert_probabilities(model, sparse.csr_array(scale * X))
@@ -177,12 +178,12 @@ def test_only_the_shares_of_an_item_count(power: float, scale: float) -> None:
 @pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize("weight", [1e-12, 1.0, 1e12])
 def test_one_class_only(power: float, weight: float) -> None:
-    model = SparseTensorClassifier(power)
+    model = paper_model(power)
     model.fit([["u", None], ["v", "w"]], ["only", "only"], sample_weight=[weight, weight])
     asked = [["u", "w"], ["unseen", None], [None, None]]
     assert assert_probabilities(model, asked).tolist() == [[1.0]] * 3
 
 
 def test_log_probabilities_of_impossible_classes_warn_nobody() -> None:
-    model = SparseTensorClassifier().fit([["u"], ["v"]], ["a", "b"])
+    model = paper_model().fit([["u"], ["v"]], ["a", "b"])
     np.testing.assert_array_equal(model.predict_log_proba([["u"]]), [[0, -np.inf]])

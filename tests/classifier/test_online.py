@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from stc import NeverLearntError, SparseTensorClassifier
+from support.models import paper_model
 from support.oracle import Hyper
 from support.strategies import PROFILE, TEXTS, Data, hypers, tables, to_polars
 
@@ -27,7 +28,7 @@ def fit(data: Data, hyper: Hyper = Hyper(), missing: str = "ignore") -> SparseTe
 
 
 def empty(hyper: Hyper = Hyper(), missing: str = "ignore") -> SparseTensorClassifier:  # noqa: B008
-    return SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy, missing=missing)
+    return paper_model(hyper.power, hyper.balance, hyper.entropy, missing=missing)
 
 
 def learn_more(model: SparseTensorClassifier, data: Data) -> SparseTensorClassifier:
@@ -148,7 +149,7 @@ def test_unlearning_everything_leaves_an_empty_model(data: Data) -> None:
 
 
 def test_tiny_item_unlearnt_beside_a_huge_one_is_gone() -> None:
-    model = SparseTensorClassifier().fit(X[:2], Y[:2], sample_weight=[1e12, 1.0])
+    model = paper_model().fit(X[:2], Y[:2], sample_weight=[1e12, 1.0])
     other = [{"colour": "red"}]
     before = model.corpus_
     model.partial_fit(other, ["cherry"], sample_weight=[1e-12])
@@ -160,7 +161,7 @@ def test_tiny_item_unlearnt_beside_a_huge_one_is_gone() -> None:
 def test_heavy_item_can_be_unlearnt_beside_a_light_one() -> None:
     # Doubles keep 16 digits of 1e9, so 7 of what is left; that is rounding, not a wrong item.
     item = [{"a": 1, "b": 1, "c": 1}]
-    model = SparseTensorClassifier().fit(item, ["x"], sample_weight=[1e9])
+    model = paper_model().fit(item, ["x"], sample_weight=[1e9])
     model.partial_fit(item, ["x"], sample_weight=[0.1])
     model.unlearn(item, ["x"], sample_weight=[1e9])
     assert model.corpus_["support"].to_list() == [1, 1, 1]
@@ -168,7 +169,7 @@ def test_heavy_item_can_be_unlearnt_beside_a_light_one() -> None:
 
 
 def test_declared_classes_stay() -> None:
-    model = SparseTensorClassifier().partial_fit([X[0]], [Y[0]], classes=["apple", "berry", "fig"])
+    model = paper_model().partial_fit([X[0]], [Y[0]], classes=["apple", "berry", "fig"])
     model.partial_fit([X[1]] * 2, ["berry"] * 2, sample_weight=[0.1, 0.2])
     for weight in (0.1, 0.2):  # 0.1 + 0.2 - 0.1 - 0.2 is not 0
         model.unlearn([X[1]], ["berry"], sample_weight=[weight])
@@ -203,15 +204,15 @@ def test_merging_with_missing_as_a_category(draws: st.DataObject, data: Data) ->
 
 
 def test_a_sum_shares_nothing_with_its_parts() -> None:
-    a, b = (SparseTensorClassifier().fit([x], [y]) for x, y in zip(X[:2], Y[:2], strict=True))
+    a, b = (paper_model().fit([x], [y]) for x, y in zip(X[:2], Y[:2], strict=True))
     before = snapshot(a, X), snapshot(b, X)
     (a + b).partial_fit(X, Y).unlearn(X[:1], Y[:1])
     assert (snapshot(a, X), snapshot(b, X)) == before
 
 
 def test_merging_vocabularies_in_another_order() -> None:
-    a = SparseTensorClassifier().fit([{"c": "u"}, {"c": "v"}, {"c": "w"}], ["A", "B", "C"])
-    b = SparseTensorClassifier().fit([{"c": "w"}, {"c": "u"}, {"c": "z"}], ["D", "A", "B"])
+    a = paper_model().fit([{"c": "u"}, {"c": "v"}, {"c": "w"}], ["A", "B", "C"])
+    b = paper_model().fit([{"c": "w"}, {"c": "u"}, {"c": "z"}], ["D", "A", "B"])
     rows = [("u", "A", 2), ("v", "B", 1), ("w", "C", 1), ("w", "D", 1), ("z", "B", 1)]
     for merged in (a + b, b + a):
         found = merged.corpus_.select("value", "class", "mass", "support").rows()
@@ -219,16 +220,16 @@ def test_merging_vocabularies_in_another_order() -> None:
 
 
 def test_merging_records_with_different_attributes() -> None:
-    a = SparseTensorClassifier().fit([{"colour": "red"}], ["apple"])
-    b = SparseTensorClassifier().fit([{"size": 3}], ["berry"])
-    union = SparseTensorClassifier().fit([{"colour": "red"}, {"size": 3}], ["apple", "berry"])
+    a = paper_model().fit([{"colour": "red"}], ["apple"])
+    b = paper_model().fit([{"size": 3}], ["berry"])
+    union = paper_model().fit([{"colour": "red"}, {"size": 3}], ["apple", "berry"])
     assert_same(a + b, union)
     assert_same(b + a, union)
 
 
 def test_merging_models_whose_attributes_disagree_changes_neither() -> None:
-    a = SparseTensorClassifier().fit(pl.DataFrame({"colour": ["red"]}), ["apple"])
-    b = SparseTensorClassifier().fit(pl.DataFrame({"size": ["3"]}), ["berry"])
+    a = paper_model().fit(pl.DataFrame({"colour": ["red"]}), ["apple"])
+    b = paper_model().fit(pl.DataFrame({"size": ["3"]}), ["berry"])
     asked = [{"colour": "red"}]
     before = snapshot(a, asked), snapshot(b, asked)
     for attempt in (lambda: a.merge(b), lambda: a + b):
@@ -291,7 +292,7 @@ MESSAGES = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_unlearning_what_was_never_learnt(wrong: str) -> None:
-    model = SparseTensorClassifier().fit(X, Y)
+    model = paper_model().fit(X, Y)
     before = snapshot(model, [*X, {}])
     items, labels, weights = WRONG[wrong]
     with pytest.raises(NeverLearntError, match=f"^{MESSAGES[wrong]}$"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.oracle import Bag, Hyper, Oracle, learn
 from support.strategies import (
     MISSING,
@@ -74,7 +75,7 @@ def by_hand(X: Sequence[dict[str, Any]], y: Sequence[Any]) -> Oracle:
 
 
 def model(hyper: Hyper = Hyper(), **options: Any) -> SparseTensorClassifier:  # noqa: B008
-    return SparseTensorClassifier(**vars(hyper), **options)
+    return paper_model(**vars(hyper), **options)
 
 
 def table(corpus: pl.DataFrame, column: str) -> dict[Any, Any]:
@@ -302,7 +303,7 @@ def test_documents(draws: st.DataObject, hyper: Hyper) -> None:
 @PROFILE
 @given(tables(), st.lists(all_settings(), min_size=2, max_size=4))
 def test_parameters_act_at_prediction_time(data: Data, several: list[Hyper]) -> None:
-    fitted = SparseTensorClassifier().fit(data.records, data.y, sample_weight=data.weights)
+    fitted = paper_model().fit(data.records, data.y, sample_weight=data.weights)
     truth, bags = data.truth(), data.bags(data.records)
     corpus = fitted.corpus_
     for hyper in several:

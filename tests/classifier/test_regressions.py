@@ -17,15 +17,15 @@ from scipy import sparse
 from sklearn.base import clone
 
 import stc
-from stc import SparseTensorClassifier
 from stc.cli import main
 from stc.exceptions import DataError
+from support.models import paper_model
 
 Y = ["p", "q"]
 
 
 def features(X: Any) -> list[str]:
-    return sorted(SparseTensorClassifier().fit(X, Y).get_feature_names_out())
+    return sorted(paper_model().fit(X, Y).get_feature_names_out())
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_series_of_token_lists_is_documents() -> None:
 
 def test_arrow_maps_hold_weights() -> None:
     maps = pa.array([[("u", 1.0)], [("v", 2.0), ("u", 6.0)]], pa.map_(pa.string(), pa.float64()))
-    corpus = SparseTensorClassifier().fit(pa.table({"a": maps}), Y).corpus_
+    corpus = paper_model().fit(pa.table({"a": maps}), Y).corpus_
     assert corpus["mass"].to_list() == [1.0, 0.75, 0.25]
 
 
@@ -70,7 +70,7 @@ def test_lists_within_rows_hold_several_values() -> None:
 
 
 def test_a_frame_leaves_a_model_of_records_open() -> None:
-    model = SparseTensorClassifier().fit([{"a": 1, "b": 2}], ["p"])
+    model = paper_model().fit([{"a": 1, "b": 2}], ["p"])
     model.partial_fit(pl.DataFrame({"a": [1]}), ["q"]).partial_fit([{"c": 3}], ["q"])
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     assert model.predict(pl.DataFrame({"b": [2]})).tolist() == ["p"]
@@ -79,27 +79,27 @@ def test_a_frame_leaves_a_model_of_records_open() -> None:
 @pytest.mark.parametrize("missing", ["ignore", "category"])
 def test_a_model_of_a_frame_learns_from_records(missing: str) -> None:
     frame = pl.DataFrame({"a": [1, 2], "b": ["u", "v"]})
-    model = SparseTensorClassifier(missing=missing).fit(frame, Y)
+    model = paper_model(missing=missing).fit(frame, Y)
     model.partial_fit([{"b": "w"}], ["r"])
     whole = frame.vstack(pl.DataFrame({"a": [None], "b": ["w"]}, schema=frame.schema))
-    expected = SparseTensorClassifier(missing=missing).fit(whole, [*Y, "r"])
+    expected = paper_model(missing=missing).fit(whole, [*Y, "r"])
     assert model.corpus_.equals(expected.corpus_)
     with pytest.raises(DataError, match="only X has this attribute") as caught:
         model.partial_fit([{"c": 1}], ["p"])
     assert caught.value.column == "c"
     model.unlearn([{"b": "w"}], ["r"])
-    assert model.corpus_.equals(SparseTensorClassifier(missing=missing).fit(frame, Y).corpus_)
+    assert model.corpus_.equals(paper_model(missing=missing).fit(frame, Y).corpus_)
 
 
 def test_absent_columns_cannot_be_a_category() -> None:
-    model = SparseTensorClassifier(missing="category").fit([{"a": 1, "b": 2}], ["p"])
+    model = paper_model(missing="category").fit([{"a": 1, "b": 2}], ["p"])
     with pytest.raises(DataError, match=r"X has no such column.*filled with") as caught:
         model.predict(pl.DataFrame({"a": [1]}))
     assert caught.value.column == "b"
 
 
 def test_missing_values_cannot_change_their_meaning_midway() -> None:
-    model = SparseTensorClassifier().fit([["a"], [None]], Y).set_params(missing="category")
+    model = paper_model().fit([["a"], [None]], Y).set_params(missing="category")
     for call in (lambda: model.predict([["a"]]), lambda: model.partial_fit([["a"]], ["p"])):
         with pytest.raises(ValueError, match="learnt with missing='ignore'"):
             call()
@@ -107,7 +107,7 @@ def test_missing_values_cannot_change_their_meaning_midway() -> None:
 
 def test_what_was_never_seen_cannot_outweigh_what_was() -> None:
     records = [{"w": {"u": 1, "v": 1}}, {"w": {"u": 1, "v": 3}}]
-    model = SparseTensorClassifier(power=4.0).fit(records, Y)
+    model = paper_model(power=4.0).fit(records, Y)
     item = {"u": 1.0, "v": 2.0}
     expected = model.predict_proba([{"w": item}])
     proba = model.predict_proba([{"w": {**item, "never seen": 1e100}}, {"w": {"never seen": 1.0}}])
@@ -130,18 +130,18 @@ def test_masked_cells_are_missing() -> None:
 )
 def test_strange_containers_are_named(X: Any, words: str) -> None:
     with pytest.raises((TypeError, ValueError), match=words):
-        SparseTensorClassifier().fit(X, Y)
+        paper_model().fit(X, Y)
 
 
 def test_messages_show_labels_as_python_does() -> None:
-    model = SparseTensorClassifier().fit([["a"], ["b"]], np.array(Y))
+    model = paper_model().fit([["a"], ["b"]], np.array(Y))
     with pytest.raises(ValueError, match="class 'z', which was never learnt"):
         model.unlearn([["a"]], np.array(["z"]))
 
 
 def test_a_wide_sparse_matrix_is_quick() -> None:
     X = sparse.random_array((50, 200_000), density=0.001, format="csr", rng=0)
-    model = SparseTensorClassifier().fit(X, np.arange(50) % 3)
+    model = paper_model().fit(X, np.arange(50) % 3)
     assert model.predict(X).shape == (50,)
 
 
@@ -213,7 +213,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 def test_records_with_keys_in_another_order_merge() -> None:
     policy = [["a", "b"], ["b"]]
-    model = SparseTensorClassifier(dimensions="each", policy=policy)
+    model = paper_model(dimensions="each", policy=policy)
     one = clone(model).fit([{"a": "u", "b": "x"}, {"a": "v", "b": "y"}], ["p", "q"])
     other = clone(model).fit([{"b": "x", "a": "v"}], ["p"])
     whole = clone(model).fit(
@@ -225,7 +225,7 @@ def test_records_with_keys_in_another_order_merge() -> None:
 @pytest.mark.parametrize("dimensions", [None, [["a", "b"]], {"c": ["a"], "d": ["b"]}])
 def test_learning_on_with_other_dimensions_is_refused(dimensions: Any) -> None:
     items = [{"a": "u", "b": "x"}]
-    model = SparseTensorClassifier(dimensions="each").fit(items, ["p"])
+    model = paper_model(dimensions="each").fit(items, ["p"])
     with pytest.raises(ValueError, match="learnt with the dimensions"):
         model.set_params(dimensions=dimensions).partial_fit(items, ["q"])
     assert model.classes_.tolist() == ["p"]
@@ -233,7 +233,7 @@ def test_learning_on_with_other_dimensions_is_refused(dimensions: Any) -> None:
 
 def test_labels_that_are_told_apart_surely_have_a_moderate_threshold() -> None:
     items, labels = [{"w": ["tank"]}, {"w": ["kiss"]}] * 20, [["war"], ["love"]] * 20
-    model = SparseTensorClassifier().fit(items, labels)
+    model = paper_model().fit(items, labels)
     assert ((model.label_threshold_ > 0.1) & (model.label_threshold_ < 0.9)).all()
     assert model.predict([{"w": ["tank"] * 9 + ["kiss"]}]) == [["war"]]
 
@@ -241,18 +241,18 @@ def test_labels_that_are_told_apart_surely_have_a_moderate_threshold() -> None:
 def test_classes_of_several_targets_are_declared_in_both_ways() -> None:
     X, y = [["a"], ["b"]], np.array([["1", "u"], ["2", "v"]])
     by_target = [np.array(["1", "2"]), np.array(["u", "v"])]
-    found = SparseTensorClassifier().partial_fit(X, y, classes=by_target).joint_classes_
+    found = paper_model().partial_fit(X, y, classes=by_target).joint_classes_
     assert found.tolist() == [["1", "u"], ["1", "v"], ["2", "u"], ["2", "v"]]
-    found = SparseTensorClassifier().partial_fit(X, y, classes=[("3", "u")]).joint_classes_
+    found = paper_model().partial_fit(X, y, classes=[("3", "u")]).joint_classes_
     assert found.tolist() == [["1", "u"], ["2", "v"], ["3", "u"]]
     with pytest.raises(ValueError, match="class of each of 2 targets"):
-        SparseTensorClassifier().partial_fit(X, y, classes=[("3",)])
+        paper_model().partial_fit(X, y, classes=[("3",)])
 
 
 def test_labels_learnt_one_by_one_find_their_threshold_too() -> None:
     items = [{"w": ["tank", "war"]}, {"w": ["kiss", "love"]}, {"w": ["tank", "kiss"]}] * 10
     labels = [["war"], ["love"], ["love", "war"]] * 10
-    model = SparseTensorClassifier()
+    model = paper_model()
     for item, own in zip(items, labels, strict=True):
         model.partial_fit([item], [own])
     assert (model.label_threshold_ != 0.5).all()
@@ -261,18 +261,18 @@ def test_labels_learnt_one_by_one_find_their_threshold_too() -> None:
 
 def test_labels_in_one_chunk_of_arrow() -> None:
     labels = [["s", "t"], ["u"]]
-    model = SparseTensorClassifier(label_threshold=0.5).fit([["a"], ["b"]], pa.array(labels))
+    model = paper_model(label_threshold=0.5).fit([["a"], ["b"]], pa.array(labels))
     assert model.predict([["a"], ["b"]]) == labels
 
 
 def test_an_indicator_keeps_its_width() -> None:
     with pytest.raises(ValueError, match="0 to 1"):
-        SparseTensorClassifier().partial_fit([["a"]], np.array([[0, 1]]), classes=[0, 1, 2])
+        paper_model().partial_fit([["a"]], np.array([[0, 1]]), classes=[0, 1, 2])
 
 
 def test_a_target_named_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="twice"):
-        SparseTensorClassifier(targets=["k", "k"]).fit([{"a": 1, "k": "p"}])
+        paper_model(targets=["k", "k"]).fit([{"a": 1, "k": "p"}])
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_integers_too_large_for_numpy_are_labels(
     labels: list[int], make: Any, tmp_path: Path
 ) -> None:
     X = [["a"], ["b"], ["c"], ["a"]]
-    model = SparseTensorClassifier().fit(X, make(labels))
+    model = paper_model().fit(X, make(labels))
     assert model.classes_.tolist() == sorted(set(labels))
     assert model.predict(X[1:3]).tolist() == labels[1:3]
     model.partial_fit([["d"]], make(labels[:1])).save(tmp_path / "model.parquet")

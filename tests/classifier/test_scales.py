@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.oracle import Bag, Hyper, learn, observation
 from support.scale_cases import (
     KNOWN,
@@ -37,7 +37,7 @@ def expected_bags(records: Sequence[Any], missing: str = "ignore") -> list[Bag]:
 @pytest.mark.parametrize("order", [2, 3])
 @pytest.mark.parametrize("missing", ["ignore", "category"])
 def test_conjunctions_of_scales(order: int, missing: str) -> None:
-    model = SparseTensorClassifier(**KNOWN, interactions=order, missing=missing).fit(X, Y)
+    model = paper_model(**KNOWN, interactions=order, missing=missing).fit(X, Y)
 
     def bags(records: Sequence[Any]) -> list[Bag]:
         result: list[Bag] = []
@@ -69,7 +69,7 @@ def test_conjunctions_of_scales(order: int, missing: str) -> None:
 
 
 def test_dimensions_of_scales() -> None:
-    model = SparseTensorClassifier(**KNOWN, dimensions=[["n"], ["s"]]).fit(X, Y)
+    model = paper_model(**KNOWN, dimensions=[["n"], ["s"]]).fit(X, Y)
     questions = []
     for single in expected_bags(X):
         n, s = (
@@ -83,7 +83,7 @@ def test_dimensions_of_scales() -> None:
 
 
 def test_explanations_name_the_interval() -> None:
-    model = SparseTensorClassifier(**KNOWN).fit(X, Y)
+    model = paper_model(**KNOWN).fit(X, Y)
     explanation = model.explain_local([{"n": 0.25, "s": "lo"}])
     truth = learn(expected_bags(X), soft(Y))
     parts = truth.contributions(expected_bags([{"n": 0.25, "s": "lo"}])[0], Hyper())
@@ -101,8 +101,8 @@ def test_explanations_name_the_interval() -> None:
 @pytest.mark.parametrize("order", [1, 2])
 def test_theta_turns_all_of_a_number(order: int) -> None:
     generator = np.random.default_rng(2)
-    model = SparseTensorClassifier(**KNOWN, interactions=order).fit(X, Y)
-    plain = SparseTensorClassifier(interactions=order)
+    model = paper_model(**KNOWN, interactions=order).fit(X, Y)
+    plain = paper_model(interactions=order)
     # The same weights, as the categories of a record.
     scaled = []
     for single in expected_bags(X):
@@ -122,7 +122,7 @@ def test_theta_turns_all_of_a_number(order: int) -> None:
 
 def test_theta_by_hand() -> None:
     # Both hats of 1/4 have the angle of the cell, so a quarter turn between n and c.
-    model = SparseTensorClassifier(1, 0, 0, continuous={"n": [0, 1]})
+    model = paper_model(1, 0, 0, continuous={"n": [0, 1]})
     model.fit([{"n": 0.25, "c": "u"}, {"n": 1, "c": "v"}], ["p", "q"])
     truth = learn(
         [{"low": Fraction(3, 4), "high": Fraction(1, 4), "u": 1}, {"high": 1, "v": 1}],
@@ -138,7 +138,7 @@ def test_theta_by_hand() -> None:
 
 
 def test_theta_needs_one_number_a_cell() -> None:
-    model = SparseTensorClassifier(**KNOWN).fit(X, Y)
+    model = paper_model(**KNOWN).fit(X, Y)
     before = snapshot(model, X)
     with pytest.raises(ValueError, match=r"column 'n': theta needs one number per cell"):
         model.predict([{"n": [1, 2]}], [{"n": 0.5}])
@@ -151,12 +151,12 @@ def test_parts_make_a_whole(cut: int, missing: str) -> None:
     records = X if missing == "ignore" else [{"n": None, "s": None, "c": None, **own} for own in X]
     options = {**KNOWN, "missing": missing}
     truth = learn(expected_bags(records, missing), soft(Y))
-    parts = SparseTensorClassifier(**options)
+    parts = paper_model(**options)
     for part in (slice(cut, None), slice(cut)):
         parts.partial_fit(records[part], Y[part])
     assert_learnt(parts, truth)
-    first = SparseTensorClassifier(**options).fit(records[:cut], Y[:cut])
-    second = SparseTensorClassifier(**options).fit(records[cut:], Y[cut:])
+    first = paper_model(**options).fit(records[:cut], Y[:cut])
+    second = paper_model(**options).fit(records[cut:], Y[cut:])
     assert_learnt(first + second, truth)
     assert_learnt(second + first, truth)
     assert_predicts(first + second, records, expected_bags(records, missing), truth, Hyper())
@@ -168,9 +168,9 @@ def test_parts_make_a_whole(cut: int, missing: str) -> None:
 def test_knots_stay_those_of_the_first_batch() -> None:
     first = [{"n": number} for number in (0, 1, 2, 3)]
     later = [{"n": number} for number in (1.5, 100, -100)]
-    model = SparseTensorClassifier(continuous={"n": 2}).fit(first, list("pppq"))
+    model = paper_model(continuous={"n": 2}).fit(first, list("pppq"))
     model.partial_fit(later, list("qqp"))
-    given_ = SparseTensorClassifier(continuous={"n": [0, 3]}).fit(first + later, list("pppqqqp"))
+    given_ = paper_model(continuous={"n": [0, 3]}).fit(first + later, list("pppqqqp"))
     assert model.corpus_.drop("mass").equals(given_.corpus_.drop("mass"))
     np.testing.assert_allclose(model.corpus_["mass"], given_.corpus_["mass"], rtol=1e-12)
     model.set_params(continuous=None, ordinal=None)  # they act when the first batch is learnt
@@ -198,8 +198,8 @@ OTHER_SCALES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("options", OTHER_SCALES.values(), ids=OTHER_SCALES.keys())
 def test_models_of_other_scales_are_not_merged(options: dict[str, Any]) -> None:
-    model = SparseTensorClassifier(**KNOWN).fit(X, Y)
-    other = SparseTensorClassifier(**options).fit(X, Y)
+    model = paper_model(**KNOWN).fit(X, Y)
+    other = paper_model(**options).fit(X, Y)
     before = snapshot(model, X), snapshot(other, X)
     for one, two in ((model, other), (other, model)):
         with pytest.raises(ValueError, match=r"^column '[ns]'.*another scale.*knots.*same order"):

@@ -19,19 +19,18 @@ from sklearn.utils.estimator_checks import (
 from stc import PhaseLearner, PolicyAgent, SparseTensorClassifier
 from stc._core.formulas import Hyper
 from support.marking import slow_values
+from support.models import paper_model
 from support.sklearn_checks import measurements, run_check
 
 SETTINGS = [
-    SparseTensorClassifier(),
-    SparseTensorClassifier(power=1.0, balance=0.0, entropy=0.0),
-    SparseTensorClassifier(power=1 / 3, missing="category", tokenizer=str.split),
-    SparseTensorClassifier(dimensions="each"),
-    SparseTensorClassifier(label_threshold=0.5),
-    SparseTensorClassifier(interactions=2),
-    SparseTensorClassifier(continuous="auto"),
-    SparseTensorClassifier(
-        **dict.fromkeys(Hyper._fields, "auto"), interactions="auto", ngrams="auto"
-    ),
+    paper_model(),
+    paper_model(power=1.0, balance=0.0, entropy=0.0),
+    paper_model(power=1 / 3, missing="category", tokenizer=str.split),
+    paper_model(dimensions="each"),
+    paper_model(label_threshold=0.5),
+    paper_model(interactions=2),
+    paper_model(continuous="auto"),
+    paper_model(**dict.fromkeys(Hyper._fields, "auto"), interactions="auto", ngrams="auto"),
 ]
 
 
@@ -70,9 +69,9 @@ def test_the_checks_scikit_learn_keeps_for_itself(
 DRAWN = "check_sample_weight_equivalence_on_"
 QUICK = PhaseLearner(penalties=(4.0,), max_iter=5, folds=3, validation=1, verbose=False)
 DRAWING = {
-    "a learnt policy": SparseTensorClassifier(dimensions="each", policy="learn"),
-    "learnt phases": SparseTensorClassifier(phases=QUICK),
-    "chosen features": SparseTensorClassifier(
+    "a learnt policy": paper_model(dimensions="each", policy="learn"),
+    "learnt phases": paper_model(phases=QUICK),
+    "chosen features": paper_model(
         interactions=2, min_support=2, max_features=20, continuous={"x0": 4}
     ),
 }
@@ -99,8 +98,8 @@ def test_the_checks_of_scikit_learn_where_items_are_drawn(model: SparseTensorCla
     ids=str,
 )
 def test_sparse_matrices_are_for_plain_models(options: dict[str, Any]) -> None:
-    assert get_tags(SparseTensorClassifier()).input_tags.sparse
-    model = SparseTensorClassifier(**options)
+    assert get_tags(paper_model()).input_tags.sparse
+    model = paper_model(**options)
     assert not get_tags(model).input_tags.sparse
     with pytest.raises(ValueError, match=next(iter(options))):
         model.fit(sp.csr_array(np.eye(2)), [0, 1])
@@ -111,7 +110,7 @@ def test_the_agent_is_made_like_an_estimator() -> None:
 
 
 def test_tags() -> None:
-    tags = get_tags(SparseTensorClassifier())
+    tags = get_tags(paper_model())
     assert tags.input_tags.categorical
     assert tags.input_tags.string
     assert tags.input_tags.allow_nan
@@ -119,4 +118,4 @@ def test_tags() -> None:
     assert tags.target_tags.required
     assert tags.classifier_tags.multi_class
     assert not tags.no_validation
-    assert is_classifier(SparseTensorClassifier())
+    assert is_classifier(paper_model())

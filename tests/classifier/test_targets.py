@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.target_cases import (
     ASKED,
     FORMS,
@@ -60,7 +61,7 @@ class Reading:
 
     @staticmethod
     def of(rows: Rows, params: dict[str, Any]) -> "Reading":
-        return Reading(SparseTensorClassifier(**params).fit(X, joined(rows)), sorted(set(rows)))
+        return Reading(paper_model(**params).fit(X, joined(rows)), sorted(set(rows)))
 
     def marginals(self, proba: np.ndarray) -> list[np.ndarray]:
         """The sum over the combinations with each class of a target."""
@@ -121,7 +122,7 @@ def test_the_joint_argmax_is_a_combination_seen(form: Form) -> None:
 
 def test_the_joint_argmax_is_not_the_argmax_of_each() -> None:
     y = np.array([["p", "s"]] * 4 + [["q", "t"]] * 3 + [["q", "u"]] * 3)
-    model = SparseTensorClassifier().fit([["x"]] * 10, y)
+    model = paper_model().fit([["x"]] * 10, y)
     asked = [["new"]]
     assert model.predict(asked).tolist() == [["p", "s"]]
     assert_allclose(model.predict_proba(asked)[0], [[0.4, 0.6]])
@@ -156,7 +157,7 @@ def test_dtypes(name: str, kinds: str) -> None:
 
 @pytest.mark.parametrize("make", [polars, pandas])
 def test_each_target_keeps_its_type(make: Callable[[Rows], Any]) -> None:
-    model = SparseTensorClassifier().fit(X, make(ROWS))
+    model = paper_model().fit(X, make(ROWS))
     for t, kinds in enumerate(["OU", "i", "b"]):
         assert model.classes_[t].dtype.kind in kinds
     assert [type(cell) for cell in model.predict(X)[0].tolist()] == [str, int, bool]
@@ -219,7 +220,7 @@ def test_score_is_the_share_of_items_with_all_right(form: Form, params: dict[str
 @pytest.mark.parametrize("pair", [("a", "s"), ("p", "t"), ("p", "new"), ("z", "z")])
 def test_a_combination_never_seen_is_not_right(pair: tuple[str, str]) -> None:
     items = [["x"], ["y"]]
-    model = SparseTensorClassifier().fit(items, np.array([["p", "s"], ["q", "t"]]))
+    model = paper_model().fit(items, np.array([["p", "s"], ["q", "t"]]))
     assert model.score(items, np.array([["p", "s"], ["q", "t"]])) == 1
     assert model.score(items, np.array([pair, ("q", "t")])) == 0.5
 
@@ -227,9 +228,9 @@ def test_a_combination_never_seen_is_not_right(pair: tuple[str, str]) -> None:
 @any_estimator
 def test_sample_weights(params: dict[str, Any]) -> None:
     weights = np.random.default_rng(1).integers(0, 3, N)
-    weighted = SparseTensorClassifier(**params).fit(X, object_array(pairs()), sample_weight=weights)
+    weighted = paper_model(**params).fit(X, object_array(pairs()), sample_weight=weights)
     copies = np.repeat(np.arange(N), weights)
-    repeated = SparseTensorClassifier(**params).fit(X[copies], object_array(pairs())[copies])
+    repeated = paper_model(**params).fit(X[copies], object_array(pairs())[copies])
     for ours, theirs in zip(
         weighted.predict_proba(ASKED), repeated.predict_proba(ASKED), strict=True
     ):
@@ -247,7 +248,7 @@ def test_forms_agree() -> None:
 
 
 def test_predict_joint_with_one_target() -> None:
-    model = SparseTensorClassifier().fit(X, column(ROWS, 0))
+    model = paper_model().fit(X, column(ROWS, 0))
     table = model.predict_joint(ASKED)
     assert table.width == 3
     assert table["item"].to_list() == np.repeat(np.arange(ASKED.height), 2).tolist()
@@ -264,8 +265,8 @@ def test_pickles(form: Form) -> None:
 
 
 def test_cross_validation() -> None:
-    scores = cross_val_score(SparseTensorClassifier(), X, np.array(texts()), cv=3)
+    scores = cross_val_score(paper_model(), X, np.array(texts()), cv=3)
     assert (scores > 0.2).all()
-    search = GridSearchCV(SparseTensorClassifier(), {"power": [0.5, 1.0]}, cv=2)
+    search = GridSearchCV(paper_model(), {"power": [0.5, 1.0]}, cv=2)
     search.fit(X, np.array(texts()))
     assert search.predict(X).shape == (N, 2)

@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 from sklearn.base import clone
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.target_cases import (
     ASKED,
     DATA,
@@ -48,14 +49,14 @@ METHODS = [
 def named(make: Data, targets: Any = ("kind", "count"), **params: Any) -> SparseTensorClassifier:
     targets = targets if isinstance(targets, str) else list(targets)
     data = DATA if len(targets) == 2 else DATA.drop("count")
-    return SparseTensorClassifier(targets=targets, **params).fit(make(data))
+    return paper_model(targets=targets, **params).fit(make(data))
 
 
 @any_container
 @any_estimator
 def test_named_targets_are_those_given_apart(make: Data, params: dict[str, Any]) -> None:
     model = named(make, **params)
-    apart = SparseTensorClassifier(**params).fit(make(X), polars(pairs()))
+    apart = paper_model(**params).fit(make(X), polars(pairs()))
     for method in METHODS[:5]:
         asked = make(ASKED)
         assert shown(getattr(model, method)(asked)) == shown(getattr(apart, method)(asked))
@@ -85,7 +86,7 @@ def test_targets_are_no_attributes(make: Data) -> None:
 def test_the_data_is_not_changed(name: str) -> None:
     data = CONTAINERS[name](DATA)
     before = pickle.dumps(data)
-    SparseTensorClassifier(targets=["kind", "count"]).fit(data).predict(data)
+    paper_model(targets=["kind", "count"]).fit(data).predict(data)
     assert pickle.dumps(data) == before
 
 
@@ -94,7 +95,7 @@ def test_the_data_is_not_changed(name: str) -> None:
 @any_estimator
 def test_one_named_target(make: Data, targets: Any, params: dict[str, Any]) -> None:
     model = named(make, targets, **params)
-    apart = SparseTensorClassifier(**params).fit(make(X), column(ROWS, 0))
+    apart = paper_model(**params).fit(make(X), column(ROWS, 0))
     assert model.predict(make(ASKED)).shape == (ASKED.height,)
     for method in ("predict", "predict_proba", "predict_log_proba", "coverage", "explain_local"):
         asked = make(ASKED)
@@ -117,7 +118,7 @@ def test_targets_are_taken_in_the_order_of_their_names(make: Data) -> None:
 def test_named_targets_of_zeros_and_ones_are_joint(make: Data, flags: tuple[Any, Any]) -> None:
     rows = [(flags[row[0] == "hot"], flags[row[1] > 1]) for row in ROWS]
     data = pl.concat([X, polars(rows)], how="horizontal")
-    model = SparseTensorClassifier(targets=["kind", "count"]).fit(make(data))
+    model = paper_model(targets=["kind", "count"]).fit(make(data))
     assert model.joint_classes_.tolist() == [list(row) for row in sorted(set(rows))]
     assert isinstance(model.predict_proba(make(X)), list)
 
@@ -146,7 +147,7 @@ def assert_same_named(one: SparseTensorClassifier, other: SparseTensorClassifier
 @any_container
 def test_the_score_of_named_targets(make: Data) -> None:
     model = named(make)
-    apart = SparseTensorClassifier().fit(make(X), polars(pairs()))
+    apart = paper_model().fit(make(X), polars(pairs()))
     assert 0 < model.score(make(DATA)) < 1
     assert model.score(make(DATA)) == apart.score(make(X), polars(pairs()))
     one = named(make, "kind")
@@ -162,7 +163,7 @@ def test_a_target_may_be_named_like_a_column_of_our_tables(
     name: str, params: dict[str, Any]
 ) -> None:
     data = DATA.rename({"kind": name})
-    model = SparseTensorClassifier(targets=[name, "count"], **params).fit(data)
+    model = paper_model(targets=[name, "count"], **params).fit(data)
     assert (
         model.predict(data).tolist() == named(CONTAINERS["polars"], **params).predict(DATA).tolist()
     )
@@ -172,6 +173,6 @@ def test_a_target_may_be_named_like_a_column_of_our_tables(
 
 def test_weights_with_named_targets() -> None:
     weights = np.arange(N) % 3
-    model = SparseTensorClassifier(targets=["kind", "count"]).fit(DATA, sample_weight=weights)
-    apart = SparseTensorClassifier().fit(X, polars(pairs()), sample_weight=weights)
+    model = paper_model(targets=["kind", "count"]).fit(DATA, sample_weight=weights)
+    apart = paper_model().fit(X, polars(pairs()), sample_weight=weights)
     assert model.corpus_.equals(apart.corpus_)

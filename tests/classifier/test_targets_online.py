@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 from sklearn.base import clone
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.target_cases import ASKED, FORMS, PARTS, Form, N, X, any_estimator, fitted, numbers
 
 Soft: TypeAlias = list[dict[str, float]]
@@ -45,7 +46,7 @@ def part(form: Form, items: Sequence[int]) -> tuple[pl.DataFrame, Any]:
 @growing
 @any_estimator
 def test_partial_fits_make_a_fit(form: Form, params: dict[str, Any]) -> None:
-    model = SparseTensorClassifier(**params)
+    model = paper_model(**params)
     seen = []
     for items in PARTS:
         model.partial_fit(*part(form, items))
@@ -60,13 +61,13 @@ def test_unlearning(form: Form, params: dict[str, Any]) -> None:
     model = fitted(form, params)
     for items in PARTS[1:]:
         model.unlearn(*part(form, items))
-    assert_same(model, SparseTensorClassifier(**params).fit(*part(form, PARTS[0])))
+    assert_same(model, paper_model(**params).fit(*part(form, PARTS[0])))
 
 
 @growing
 @any_estimator
 def test_merging(form: Form, params: dict[str, Any]) -> None:
-    models = [SparseTensorClassifier(**params).fit(*part(form, items)) for items in PARTS]
+    models = [paper_model(**params).fit(*part(form, items)) for items in PARTS]
     whole = fitted(form, params)
     assert_same(models[3] + models[0] + models[2] + models[1], whole)
     assert_same(models[0].merge(models[1]).merge(models[2]).merge(models[3]), whole)
@@ -93,8 +94,8 @@ LONGER: dict[str, tuple[Any, Any, list[list[Any]]]] = {
 
 @pytest.mark.parametrize(("first", "second", "classes"), LONGER.values(), ids=LONGER.keys())
 def test_later_classes_may_need_more_room(first: Any, second: Any, classes: Any) -> None:
-    model = SparseTensorClassifier().partial_fit([["x"], ["y"]], first)
-    other = SparseTensorClassifier().fit([["z"]], second)
+    model = paper_model().partial_fit([["x"], ["y"]], first)
+    other = paper_model().fit([["z"]], second)
     for both in (model + other, other + model, model.partial_fit([["z"]], second)):
         assert both.joint_classes_.tolist() == classes
         assert both.predict([["z"]]).tolist() == classes[-1:]
@@ -114,9 +115,9 @@ def test_a_batch_of_zeros_and_ones_is_joint_where_the_model_is() -> None:
     order = np.argsort(y.max(axis=1), kind="stable")[::-1]
     first = int((y.max(axis=1) == 2).sum())
     assert 0 < first < N
-    model = SparseTensorClassifier().partial_fit(X[order[:first]], y[order[:first]])
+    model = paper_model().partial_fit(X[order[:first]], y[order[:first]])
     model.partial_fit(X[order[first:]], y[order[first:]])
-    assert_same(model, SparseTensorClassifier().fit(X, y))
+    assert_same(model, paper_model().fit(X, y))
     assert 0 <= model.score(X[order[first:]], y[order[first:]]) <= 1
 
 
@@ -161,7 +162,7 @@ def targets_of(sizes: Sequence[Any], library: Any) -> Any:
     return library.DataFrame({"color": COLORS, "size": sizes})
 
 
-NAMED = SparseTensorClassifier(targets=["color", "size"])
+NAMED = paper_model(targets=["color", "size"])
 ALL_IN = pl.DataFrame(
     with_cells(SIZES), schema={"color": pl.List(pl.String), "a": pl.String}
 ).with_columns(b=pl.Series([["u", "v"], [], ["u"], ["v"], []]), size=pl.Series(SIZES))
@@ -171,9 +172,9 @@ DISTRIBUTIONS: dict[str, tuple[Callable[[], SparseTensorClassifier], Sequence[An
     "polars": (lambda: clone(NAMED).fit(ALL_IN), SIZES),
     "pandas": (lambda: clone(NAMED).fit(pd.DataFrame(with_cells(SIZES))), SIZES),
     "pandas of votes": (lambda: clone(NAMED).fit(pd.DataFrame(with_cells(VOTES))), VOTES),
-    "y in polars": (lambda: SparseTensorClassifier().fit(FEW, targets_of(SIZES, pl)), SIZES),
-    "y in pandas": (lambda: SparseTensorClassifier().fit(FEW, targets_of(SIZES, pd)), SIZES),
-    "votes in pandas": (lambda: SparseTensorClassifier().fit(FEW, targets_of(VOTES, pd)), VOTES),
+    "y in polars": (lambda: paper_model().fit(FEW, targets_of(SIZES, pl)), SIZES),
+    "y in pandas": (lambda: paper_model().fit(FEW, targets_of(SIZES, pd)), SIZES),
+    "votes in pandas": (lambda: paper_model().fit(FEW, targets_of(VOTES, pd)), VOTES),
 }
 
 
@@ -181,7 +182,7 @@ DISTRIBUTIONS: dict[str, tuple[Callable[[], SparseTensorClassifier], Sequence[An
 def test_cells_with_several_values_make_a_product(
     make: Callable[[], SparseTensorClassifier], sizes: Sequence[Any]
 ) -> None:
-    single = SparseTensorClassifier().fit(FEW, product(sizes))
+    single = paper_model().fit(FEW, product(sizes))
     model = make()
     found = [" ".join(row) for row in model.joint_classes_.tolist()]
     assert found == single.classes_.tolist()

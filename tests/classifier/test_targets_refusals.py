@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from stc import NeverLearntError, SparseTensorClassifier
 from stc.exceptions import DataError
+from support.models import paper_model
 from support.target_cases import (
     DATA,
     FORMS,
@@ -114,7 +115,7 @@ def test_bad_targets_change_nothing(
 
 @any_bad_y
 def test_an_empty_model_stays_empty(y: Any, error: Any, words: tuple[str, ...]) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     with refused(model, error, *words):
         model.fit(X, y)
     assert not hasattr(model, "joint_classes_")
@@ -138,7 +139,7 @@ def test_another_form_of_targets(y: Any, method: str) -> None:
 
 @pytest.mark.parametrize("y", OTHER_Y.values(), ids=OTHER_Y.keys())
 def test_models_of_other_targets_are_not_merged(y: Any) -> None:
-    model, other = fitted(FORMS["array of texts"], {}), SparseTensorClassifier().fit(X, y)
+    model, other = fitted(FORMS["array of texts"], {}), paper_model().fit(X, y)
     with refused(model, ValueError):
         model.merge(other)
     with refused(other, ValueError):
@@ -146,7 +147,7 @@ def test_models_of_other_targets_are_not_merged(y: Any) -> None:
 
 
 def test_one_target_does_not_become_two() -> None:
-    model = SparseTensorClassifier().fit(X, column(texts(), 0))
+    model = paper_model().fit(X, column(texts(), 0))
     with refused(model, ValueError):
         model.partial_fit(X, np.array(texts()))
     with refused(model, ValueError):
@@ -163,9 +164,7 @@ NEVER: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("pair", NEVER.values(), ids=NEVER.keys())
 def test_what_was_never_learnt_cannot_be_unlearnt(pair: tuple[str, str]) -> None:
-    model = SparseTensorClassifier().fit(
-        [["x"]] * 3, np.array([["p", "s"], ["p", "s"], ["q", "t"]])
-    )
+    model = paper_model().fit([["x"]] * 3, np.array([["p", "s"], ["p", "s"], ["q", "t"]]))
     with refused(model, NeverLearntError, asked=[["x"]]):
         model.unlearn([["x"]] * 2, np.array([pair, pair]))
 
@@ -194,7 +193,7 @@ any_bad_data = pytest.mark.parametrize(
 
 @any_bad_data
 def test_data_without_the_named_target(data: Any, y: Any, words: tuple[str, ...]) -> None:
-    model = SparseTensorClassifier(targets="kind")
+    model = paper_model(targets="kind")
     with refused(model, ValueError, *words):
         model.fit(data, y)
 
@@ -208,7 +207,7 @@ LATER = {name: bad for name, bad in BAD_DATA.items() if name != "no attribute in
 def test_a_fitted_model_refuses_it_too(
     data: Any, y: Any, words: tuple[str, ...], method: str
 ) -> None:
-    model = SparseTensorClassifier(targets="kind").fit(DATA.drop("count").to_dicts())
+    model = paper_model(targets="kind").fit(DATA.drop("count").to_dicts())
     with refused(model, ValueError, asked=X.to_dicts()):
         getattr(model, method)(data, y)
 
@@ -221,17 +220,17 @@ def test_an_item_that_lacks_one_of_two_targets(items: list[int]) -> None:
     with pytest.raises(
         DataError, match="the record lacks this key, which is to be a tar"
     ) as caught:
-        SparseTensorClassifier(targets=["kind", "count"]).fit(records)
+        paper_model(targets=["kind", "count"]).fit(records)
     assert (caught.value.column, caught.value.item) == ("count", items[0])
 
 
 @pytest.mark.parametrize("targets", [3, 1.5])
 def test_names_that_are_none(targets: Any) -> None:
     with pytest.raises(ValueError, match="The 'targets' parameter of"):
-        SparseTensorClassifier(targets=targets).fit(DATA)
+        paper_model(targets=targets).fit(DATA)
 
 
 def test_pyarrow_tables_are_frames_of_targets() -> None:
     table = pa.table({"kind": ["hot", "cold"], "count": [1, 2]})
-    model = SparseTensorClassifier().fit([["x"], ["y"]], table)
+    model = paper_model().fit([["x"], ["y"]], table)
     assert model.predict([["x"], ["y"]]).tolist() == [["hot", 1], ["cold", 2]]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 
 READERS, WRITERS, BATCHES = 3, 2, 12
 
@@ -56,7 +57,7 @@ def read(model: SparseTensorClassifier, start: Barrier) -> int:
 @pytest.mark.parametrize("runs", [5, pytest.param(200, marks=pytest.mark.slow)])
 def test_readers_beside_writers(runs: int) -> None:
     for _ in range(runs):
-        model = SparseTensorClassifier().fit([["start"]], ["start"])
+        model = paper_model().fit([["start"]], ["start"])
         start = Barrier(READERS + WRITERS)
         with ThreadPoolExecutor(READERS + WRITERS) as pool:
             writers = [pool.submit(write, model, writer, start) for writer in range(WRITERS)]
@@ -72,15 +73,15 @@ def test_readers_beside_writers(runs: int) -> None:
 
 
 def test_weights_are_computed_once_for_all_threads() -> None:
-    model = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"])
+    model = paper_model().fit([["a"], ["b"]], ["x", "y"])
     with ThreadPoolExecutor(8) as pool:
         cascades = list(pool.map(lambda _: model.fitted_.cascade, range(64)))
     assert len({id(cascade) for cascade in cascades}) == 1
 
 
 def test_threads_that_merge_and_unlearn_lose_nothing() -> None:
-    model = SparseTensorClassifier().fit([["start"]], ["start"])
-    parts = [SparseTensorClassifier().fit([[f"m{k}"]], [f"m{k}"]) for k in range(WRITERS * BATCHES)]
+    model = paper_model().fit([["start"]], ["start"])
+    parts = [paper_model().fit([[f"m{k}"]], [f"m{k}"]) for k in range(WRITERS * BATCHES)]
     for k in range(BATCHES):
         model.partial_fit([[f"gone{k}"]], [f"gone{k}"])
     with ThreadPoolExecutor(4) as pool:

@@ -20,6 +20,7 @@ from stc import SparseTensorClassifier
 from stc.cli import main
 from stc.cli.output import Output
 from stc.cli.signals import signals_raise
+from support.models import paper_model
 
 TABLE = "a,b,class\n1,2,x\n3,4,y\n"
 BAD = {
@@ -216,7 +217,7 @@ def test_models_that_are_none(fails, model):
         for command in (["info"], ["predict", "data.csv"], ["update", "data.csv"]):
             name, *data = command
             assert path in fails(5, name, path, *data)
-    SparseTensorClassifier(tokenizer=str.split).fit(["a b"], ["x"]).save("code.stc.parquet")
+    paper_model(tokenizer=str.split).fit(["a b"], ["x"]).save("code.stc.parquet")
     assert "tokenizer" in fails(5, "info", "code.stc.parquet")
 
 
@@ -381,7 +382,7 @@ def test_a_signal_that_is_ignored_stays_so(model):
 
 def test_an_indicator_is_not_in_a_column(fails):
     frame = pl.DataFrame({"a": ["u", "v"], "b": ["w", "z"]})
-    SparseTensorClassifier().fit(frame, [[0, 1], [1, 1]]).save("m.stc.parquet")
+    paper_model().fit(frame, [[0, 1], [1, 1]]).save("m.stc.parquet")
     frame.with_columns(c=1).write_csv("d.csv")
     assert "indicator" in fails(4, "evaluate", "m.stc.parquet", "d.csv", "--target", "c")
     assert main(["predict", "m.stc.parquet", "d.csv", "-o", "o.csv", "-q"]) == 0

@@ -10,8 +10,8 @@ import pytest
 from sklearn.metrics import confusion_matrix, log_loss, precision_recall_fscore_support
 
 import stc
-from stc import SparseTensorClassifier
 from support.cli_cases import ROLES, ZOO, items
+from support.models import paper_model
 
 # --- evaluate -----------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ def test_text(run):
     )
     run("fit", "r.csv", "--text", "body", "-t", "label", "-o", "m.stc.parquet")
     texts = pl.read_csv("r.csv")["body"]
-    expected = SparseTensorClassifier().fit(texts, pl.read_csv("r.csv")["label"])
+    expected = paper_model().fit(texts, pl.read_csv("r.csv")["label"])
     found = stc.load("m.stc.parquet")
     assert np.array_equal(found.predict_proba(texts), expected.predict_proba(texts))
     said = run("explain", "m.stc.parquet", "r.csv", "--item", 2).out

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import stc
-from stc import SparseTensorClassifier
 from support.cli_cases import ROLES, ZOO, given, items, same
+from support.models import paper_model
 
 WRITERS = {
     ".csv": pl.DataFrame.write_csv,
@@ -27,9 +27,7 @@ WRITERS = {
 
 
 def test_fit_is_the_librarys(zoo):
-    same(
-        zoo, SparseTensorClassifier().fit(stc.source("zoo.csv", ignore="animal_name"), "class_type")
-    )
+    same(zoo, paper_model().fit(stc.source("zoo.csv", ignore="animal_name"), "class_type"))
     assert zoo.score(stc.source("zoo.csv")) == zoo.score(items(), ZOO["class_type"])
 
 
@@ -84,7 +82,7 @@ def test_settings_are_the_librarys(run):
     settings += ["--missing", "category", "--min-support", 2, "--columns", "hair,milk"]
     settings += ["--columns", "legs", "--weight", "w"]
     run("fit", "zoo.csv", "-t", "class_type", *settings, "-o", "m.stc.parquet")
-    own = SparseTensorClassifier(0.4, 0.5, 0, interactions=2, missing="category", min_support=2)
+    own = paper_model(0.4, 0.5, 0, interactions=2, missing="category", min_support=2)
     source = stc.source("zoo.csv", columns=["hair", "milk", "legs"])
     own.fit(source, "class_type", "w")
     found = stc.load("m.stc.parquet")

@@ -16,6 +16,7 @@ import stc
 from stc import SparseTensorClassifier
 from stc.cli import main
 from support.cli_cases import ROLES, ZOO, items, same, started
+from support.models import paper_model
 
 URLS = {"sqlite": "sqlite:///zoo.db", "duckdb": "duckdb:///zoo.duckdb"}
 FILE = "zoo.stc.parquet"
@@ -120,7 +121,7 @@ def test_pages_are_titled_with_the_name(run, stored):
 def test_a_report_leaves_the_parameters_in_the_store(run, url):
     pl.DataFrame({"a": ["u", "v"], "b": ["x", "y"]}).write_csv("d.csv")
     with stc.open_store(url) as store:
-        store.create("m", SparseTensorClassifier(targets=["b"])).fit("d.csv")
+        store.create("m", paper_model(targets=["b"])).fit("d.csv")
     run("report", f"{url}#m", "d.csv", "-o", "page.html")
     assert in_store(url, "m").targets == ["b"]
 
@@ -139,7 +140,7 @@ def test_info_of_a_model_has_all_but_the_size(run, stored):
 
 def test_info_of_a_store_lists_its_models(run, stored, url):
     with stc.open_store(url) as store:
-        store.create("empty", SparseTensorClassifier())
+        store.create("empty", paper_model())
     assert run("info", url).out == f"{url}: 2 models\n  empty\n  zoo\n"
     found = {"store": url, "models": ["empty", "zoo"]}
     assert json.loads(run("info", f"{url}#", "--json").out) == found
@@ -152,7 +153,7 @@ def test_fit_into_a_store_is_the_librarys(run, stored, zoo, url):
     found = in_store(url)
     assert found.power == 0.4
     source = stc.source("new.csv", ignore="animal_name")
-    same(found, SparseTensorClassifier(0.4).fit(source, "class_type"))
+    same(found, paper_model(0.4).fit(source, "class_type"))
     facts = json.loads(run("fit", "zoo.csv", *ROLES, "-o", stored, "--json").out)
     assert facts == {"model": stored, "items": 101, "attributes": 16, "classes": 7}
     same(in_store(url), zoo)
@@ -194,7 +195,7 @@ def test_a_batch_counts_once(run, stored, url):
 def test_a_model_that_has_learnt_nothing_yet(run, url):
     ZOO.drop("animal_name").write_csv("zoo.csv")
     with stc.open_store(url) as store:
-        store.create("new", SparseTensorClassifier(power=0.4))
+        store.create("new", paper_model(power=0.4))
     place = f"{url}#new"
     for command in ("predict {} zoo.csv", "info {}", "merge {} {} -o m.stc.parquet"):
         said = run(*shlex.split(command.format(place, place)), code=5).err
@@ -388,7 +389,7 @@ def test_a_package_that_is_not_installed(run, stored, url, monkeypatch):
 def test_a_tokenizer_is_code(run, url):
     pl.DataFrame({"text": ["a b", "c d"], "class": ["x", "y"]}).write_csv("d.csv")
     with stc.open_store(url) as store:
-        model = SparseTensorClassifier(tokenizer=str.split)
+        model = paper_model(tokenizer=str.split)
         store.create("m", model).fit(stc.source("d.csv", text="text"), "class")
     for command in (["info"], ["predict", "d.csv"], ["update", "d.csv"]):
         name, *data = command

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import stc
-from stc import SparseTensorClassifier
 from support.cli_cases import ROLES, ZOO, items, same
 from support.cli_stress import kill
+from support.models import paper_model
 
 
 def test_update_and_unlearn_are_the_librarys(run, zoo):
@@ -51,7 +51,7 @@ def test_ids_that_no_batch_can_have(run, zoo):
 
 
 def test_a_model_that_knows_no_target(run):
-    SparseTensorClassifier().fit(items(), ZOO["class_type"]).save("m.stc.parquet")
+    paper_model().fit(items(), ZOO["class_type"]).save("m.stc.parquet")
     ZOO.write_csv("zoo.csv")
     for command in ("update", "evaluate"):
         assert "--target" in run(command, "m.stc.parquet", "zoo.csv", code=2).err

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from stc import SparseTensorClassifier
 from support.interaction_cases import (
     FEWER,
     PAIRED,
@@ -34,6 +33,7 @@ from support.interaction_cases import (
     supports,
     table,
 )
+from support.models import paper_model
 from support.oracle import Bag, Hyper, Oracle, learn
 from support.strategies import MISSING, Data, bag, hypers, soft
 
@@ -58,7 +58,7 @@ def test_records_hold_what_loops_hold(
 
 def test_conjunctions_by_hand() -> None:
     X = [{"milk": 1, "legs": 4}, {"legs": 2, "milk": 0}, {"legs": 4}]
-    model = SparseTensorClassifier(interactions=2).fit(X, ["mammal", "bird", "bird"])
+    model = paper_model(interactions=2).fit(X, ["mammal", "bird", "bird"])
     third = 1 / 3
     assert model.corpus_.rows() == [
         (["legs"], ["2"], "bird", third, 1),
@@ -76,7 +76,7 @@ def test_conjunctions_by_hand() -> None:
 
 def test_the_weight_of_a_conjunction_is_the_product_of_its_parts() -> None:
     X = [{"a": {"u": 2, "v": 3}, "b": {"w": 5}, "c": ["x", "x", "y"]}]
-    model = SparseTensorClassifier(interactions=3).fit(X, ["p"])
+    model = paper_model(interactions=3).fit(X, ["p"])
     a, b, c = {"u": 2, "v": 3}, {"w": 5}, {"x": 2, "y": 1}
     total = 6 * 6 * 4 - 1  # (1 + 5) (1 + 5) (1 + 3): every way to take a value or none, but one
     mass = table(model.corpus_, "mass")
@@ -107,7 +107,7 @@ def test_tables(make: Callable[..., Any], missing: str) -> None:
     y = generator.choice(["p", "q"], 40).tolist()
     data = Data(records, y, None, dict.fromkeys(names, "one"))
     X = make(dict(zip(names, drawn, strict=True)))
-    model = SparseTensorClassifier(interactions=3, missing=missing).fit(X, y)
+    model = paper_model(interactions=3, missing=missing).fit(X, y)
     learnt = bags(data, records, 3, missing)
     truth = learn(learnt, soft(y))
     assert_learnt(model, truth)
@@ -117,7 +117,7 @@ def test_tables(make: Callable[..., Any], missing: str) -> None:
 @pytest.mark.parametrize("order", [3, 4, 50, 10**12])
 def test_an_order_beyond_the_attributes_is_all_of_them(order: int) -> None:
     X = [{"a": "u", "b": "v", "c": "w"}, {"a": "u", "b": "x"}]
-    model = SparseTensorClassifier(interactions=order).fit(X, ["p", "q"])
+    model = paper_model(interactions=order).fit(X, ["p", "q"])
     expected = bags(Data(X, [], None, dict.fromkeys("abc", "one")), X, 3)
     assert_learnt(model, learn(expected, soft(["p", "q"])))
     assert_predicts(model, X, expected, learn(expected, soft(["p", "q"])), Hyper())
@@ -125,17 +125,15 @@ def test_an_order_beyond_the_attributes_is_all_of_them(order: int) -> None:
 
 def test_one_attribute_has_no_conjunction() -> None:
     X, y = [["u"], ["v"]], ["p", "q"]
-    model = SparseTensorClassifier(interactions=2).fit(X, y)
+    model = paper_model(interactions=2).fit(X, y)
     assert model.get_feature_names_out().tolist() == ["x0=u", "x0=v"]
     assert model.corpus_.schema["value"] == pl.List(pl.String)
-    np.testing.assert_array_equal(
-        model.predict_proba(X), SparseTensorClassifier().fit(X, y).predict_proba(X)
-    )
+    np.testing.assert_array_equal(model.predict_proba(X), paper_model().fit(X, y).predict_proba(X))
 
 
 def test_order_one_is_the_plain_model_bit_by_bit() -> None:
     X, y = [["u", "v"], ["v", None], [None, None]], ["p", "q", "q"]
-    plain, one = SparseTensorClassifier().fit(X, y), SparseTensorClassifier(interactions=1)
+    plain, one = paper_model().fit(X, y), paper_model(interactions=1)
     assert snapshot(one.fit(X, y), X) == snapshot(plain, X)
     assert one.corpus_.schema == plain.corpus_.schema
 
@@ -144,7 +142,7 @@ def test_names_with_signs_do_not_collide() -> None:
     X = [{"a": "x: y", "b": "z"}, {"a: x": "y", "b": "z"}, {"a and b": "x", "c": "z"}]
     X += [{"a": "1 and b=2", "c": "z"}, {"a": "1", "b": "2", "c": "z"}]
     y = ["p", "q", "r", "s", "t"]
-    model = SparseTensorClassifier(interactions=3).fit(X, y)
+    model = paper_model(interactions=3).fit(X, y)
     data = Data(X, y, None, dict.fromkeys(["a", "b", "a: x", "a and b", "c"], "one"))
     assert_learnt(model, learn(bags(data, X, 3), soft(y)))
     assert model.predict(X).tolist() == y
@@ -152,7 +150,7 @@ def test_names_with_signs_do_not_collide() -> None:
 
 def test_targets_are_no_part_of_conjunctions() -> None:
     days = [{"month": 1, "sky": "grey", "wind": 5}, {"month": 7, "sky": "blue", "wind": 1}]
-    model = SparseTensorClassifier(interactions=3, targets="wind").fit(days)
+    model = paper_model(interactions=3, targets="wind").fit(days)
     names = ["month=1", "month=1 and sky=grey", "month=7", "month=7 and sky=blue"]
     assert sorted(model.get_feature_names_out()) == [*names, "sky=blue", "sky=grey"]
 
@@ -160,7 +158,7 @@ def test_targets_are_no_part_of_conjunctions() -> None:
 def test_labels_share_a_conjunction() -> None:
     X = [{"a": "u", "b": "v"}, {"a": "u", "b": "w"}] * 5
     y = [{"p", "q"}, {"q"}] * 5
-    model = SparseTensorClassifier(interactions=2).fit(X, y)
+    model = paper_model(interactions=2).fit(X, y)
     spread = [dict.fromkeys(labels, 1) for labels in y]
     assert_learnt(model, learn(bags(Data(X, y, None, {"a": "one", "b": "one"}), X, 2), spread))
     assert model.predict(X) == y
@@ -214,7 +212,7 @@ def test_single_values_chosen_and_turned(
     X = [dict(zip(names, row, strict=True)) for row in rows]
     y = generator.choice(["p", "q", "r"], 24).tolist()
     frame = pl.DataFrame(rows, schema=names, orient="row")
-    model = SparseTensorClassifier(interactions=3, max_features=most).fit(frame, y)
+    model = paper_model(interactions=3, max_features=most).fit(frame, y)
     every = bags(Data(X, y, None, dict.fromkeys(names, "one")), X, 3)
     learnt = only(every, kept(model))
     assert len(kept(model)) == 9 if most else kept(model) == set(supports(every, None))
@@ -254,14 +252,14 @@ NONE: dict[str, tuple[dict[str, Any], Any, str]] = {
 def test_where_conjunctions_make_no_sense(
     options: dict[str, Any], X: Any, words: str, method: str
 ) -> None:
-    model = SparseTensorClassifier(**options)
+    model = paper_model(**options)
     with pytest.raises(ValueError, match=words):
         getattr(model, method)(X, ["p", "q"])
     assert not hasattr(model, "classes_")
 
 
 def test_what_is_unknown_is_said_in_words() -> None:
-    model = SparseTensorClassifier(interactions=2).fit(PAIRS, PAIRED)
+    model = paper_model(interactions=2).fit(PAIRS, PAIRED)
     explanation = model.explain_local([{"a": "new"}, {"a": "u"}])
     assert "seen before; the class frequencies decide" in explanation.sentences()[0]
     assert explanation.table["item"].unique().to_list() == [1]

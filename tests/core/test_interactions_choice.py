@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stc import SparseTensorClassifier
 from support.interaction_cases import (
     FEW,
     FEWER,
@@ -31,6 +30,7 @@ from support.interaction_cases import (
     snapshot,
     supports,
 )
+from support.models import paper_model
 from support.oracle import Bag, Class, Hyper, learn
 from support.strategies import Data, soft
 
@@ -123,9 +123,9 @@ def test_the_strongest_are_chosen(support: int) -> None:
     told = 0
     for most in range(1, len(ranked)):
         if H[ranked[most - 1]] - H[ranked[most]] > 1e-9:  # of equals, see below
-            model = SparseTensorClassifier(
-                interactions=2, min_support=support, max_features=most
-            ).fit(X, y, weights)
+            model = paper_model(interactions=2, min_support=support, max_features=most).fit(
+                X, y, weights
+            )
             assert kept(model) == set(ranked[:most])
             told += 1
     assert told > 8
@@ -136,7 +136,7 @@ def test_what_tells_the_classes_apart_is_chosen() -> None:
     X = [{"a": "u", "b": "v", "c": c} for c in "st" * 4]
     X += [{"a": "u", "b": "w", "c": c} for c in "st" * 4]
     y = ["p"] * 8 + ["q"] * 8
-    model = SparseTensorClassifier(interactions=2, max_features=2).fit(X, y)
+    model = paper_model(interactions=2, max_features=2).fit(X, y)
     assert kept(model) == {(("a", "b"), ("u", "v")), (("a", "b"), ("u", "w"))}
 
 
@@ -148,7 +148,7 @@ def test_equals_are_chosen_by_their_names() -> None:
     every += ["a=y and c is missing", "a=z and c=s", "b=v and c=s", "b=w and c is missing"]
     backwards = [dict(reversed(record.items())) for record in reversed(X)]
     for most in range(9):
-        model = SparseTensorClassifier(interactions=3, max_features=most, missing="category")
+        model = paper_model(interactions=3, max_features=most, missing="category")
         assert {name_of(feature) for feature in kept(model.fit(X, y))} == set(every[:most])
         assert {name_of(j) for j in kept(model.fit(backwards, y[::-1]))} == set(every[:most])
 
@@ -157,7 +157,7 @@ def test_of_equals_missing_values_are_chosen_last() -> None:
     X = [{"a": "z", "b": None}, {"a": "z", "b": "v"}, {"a": "z", "b": ""}]
     every = ["a=z and b=", "a=z and b=v", "a=z and b is missing"]
     for most in range(4):
-        model = SparseTensorClassifier(interactions=2, max_features=most, missing="category")
+        model = paper_model(interactions=2, max_features=most, missing="category")
         model.fit(X, ["p", "q", "r"])
         assert {name_of(feature) for feature in kept(model)} == set(every[:most])
 
@@ -169,7 +169,7 @@ def test_equals_are_chosen_whatever_the_order_of_items() -> None:
     for most in (1, 5, 20, 60):
         models = []
         for order in (np.arange(30), generator.permutation(30)):
-            model = SparseTensorClassifier(interactions=3, max_features=most)
+            model = paper_model(interactions=3, max_features=most)
             models.append(model.fit([X[n] for n in order], [y[n] for n in order]))
         assert kept(models[0]) == kept(models[1])
         assert len(kept(models[0])) == most
@@ -177,8 +177,8 @@ def test_equals_are_chosen_whatever_the_order_of_items() -> None:
 
 @pytest.mark.parametrize("options", [{"max_features": 0}, {"min_support": 3}], ids=str)
 def test_no_conjunction_kept(options: dict[str, Any]) -> None:
-    plain = SparseTensorClassifier().fit(PAIRS, PAIRED)
-    model = SparseTensorClassifier(interactions=2, **options).fit(PAIRS, PAIRED)
+    plain = paper_model().fit(PAIRS, PAIRED)
+    model = paper_model(interactions=2, **options).fit(PAIRS, PAIRED)
     for more in (PAIRS, [{"a": "new", "b": "newer", "c": "newest"}]):
         labels = PAIRED[: len(more)]
         model.partial_fit(more, labels)
@@ -190,12 +190,12 @@ def test_no_conjunction_kept(options: dict[str, Any]) -> None:
 
 def test_a_choice_without_interactions_changes_nothing() -> None:
     options = {"min_support": 2, "max_features": 0}
-    model = SparseTensorClassifier(**options).fit(PAIRS, PAIRED)
-    assert snapshot(model, PAIRS) == snapshot(SparseTensorClassifier().fit(PAIRS, PAIRED), PAIRS)
+    model = paper_model(**options).fit(PAIRS, PAIRED)
+    assert snapshot(model, PAIRS) == snapshot(paper_model().fit(PAIRS, PAIRED), PAIRS)
 
 
 def test_items_without_weight_choose_nothing() -> None:
     X = [*PAIRS, PAIRS[0], PAIRS[2]]
-    model = SparseTensorClassifier(interactions=2, min_support=2)
+    model = paper_model(interactions=2, min_support=2)
     model.fit(X, ["p", "q", "q", "p", "q"], sample_weight=[1, 1, 1, 1, 0])
     assert kept(model) == {(("a", "b"), ("u", "v"))}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stc import NeverLearntError, SparseTensorClassifier
+from stc import NeverLearntError
 from support.interaction_cases import (
     FEW,
     FEWER,
@@ -25,6 +25,7 @@ from support.interaction_cases import (
     model_of,
     snapshot,
 )
+from support.models import paper_model
 from support.oracle import Hyper, learn
 from support.strategies import Data, hypers, soft
 
@@ -78,7 +79,7 @@ def test_merging_commutes(data: Data, order: int) -> None:
 
 
 def test_what_was_never_learnt_together_is_not_unlearnt() -> None:
-    model = SparseTensorClassifier(interactions=2).fit(PAIRS, PAIRED)
+    model = paper_model(interactions=2).fit(PAIRS, PAIRED)
     before = snapshot(model, PAIRS)
     message = "cannot unlearn a=t and b=w, which was never learnt"
     with pytest.raises(NeverLearntError, match=message) as caught:
@@ -90,7 +91,7 @@ def test_what_was_never_learnt_together_is_not_unlearnt() -> None:
 
 
 def test_the_order_is_fixed_by_the_first_batch() -> None:
-    model = SparseTensorClassifier(interactions=2).fit(PAIRS, PAIRED)
+    model = paper_model(interactions=2).fit(PAIRS, PAIRED)
     before = snapshot(model, PAIRS)
     model.set_params(interactions=1)
     assert snapshot(model, PAIRS) == before
@@ -98,7 +99,7 @@ def test_the_order_is_fixed_by_the_first_batch() -> None:
         model.partial_fit(PAIRS, PAIRED)
     assert snapshot(model, PAIRS) == before
     model.unlearn(PAIRS[:1], PAIRED[:1])
-    assert_same(model, SparseTensorClassifier(interactions=2).fit(PAIRS[1:], PAIRED[1:]), PAIRS[1:])
+    assert_same(model, paper_model(interactions=2).fit(PAIRS[1:], PAIRED[1:]), PAIRS[1:])
 
 
 OTHERS = [
@@ -111,8 +112,8 @@ OTHERS = [
 
 @pytest.mark.parametrize("options", OTHERS, ids=str)
 def test_models_of_other_conjunctions_are_not_merged(options: dict[str, Any]) -> None:
-    model = SparseTensorClassifier(interactions=2).fit(PAIRS, PAIRED)
-    other = SparseTensorClassifier(**options).fit(PAIRS, PAIRED)
+    model = paper_model(interactions=2).fit(PAIRS, PAIRED)
+    other = paper_model(**options).fit(PAIRS, PAIRED)
     before = snapshot(model, PAIRS), snapshot(other, PAIRS)
     for one, two in ((model, other), (other, model)):
         with pytest.raises(ValueError, match=r"other conjunctions.*same interactions"):
@@ -122,7 +123,7 @@ def test_models_of_other_conjunctions_are_not_merged(options: dict[str, Any]) ->
 
 def test_models_of_the_same_choice_are_merged() -> None:
     options = {"interactions": 2, "max_features": 1}
-    model = SparseTensorClassifier(**options).fit(PAIRS, PAIRED)
+    model = paper_model(**options).fit(PAIRS, PAIRED)
     twice = model + pickle.loads(pickle.dumps(model))
     assert twice.corpus_["support"].to_list() == [2 * n for n in model.corpus_["support"]]
     assert twice.unlearn(PAIRS, PAIRED).corpus_.equals(model.corpus_)

@@ -25,6 +25,7 @@ from support.interaction_cases import (
     items,
     snapshot,
 )
+from support.models import paper_model
 from support.oracle import learn
 from support.strategies import Data, soft
 
@@ -36,8 +37,8 @@ def test_small_blocks_give_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> 
         for _ in range(30)
     ]
     y = generator.choice(["p", "q"], 30).tolist()
-    whole = SparseTensorClassifier(interactions=3, missing="category").fit(X, y)
-    chosen = SparseTensorClassifier(interactions=3, max_features=9).fit(X, y)
+    whole = paper_model(interactions=3, missing="category").fit(X, y)
+    chosen = paper_model(interactions=3, max_features=9).fit(X, y)
     theta = generator.uniform(-3, 3, (30, 3))
 
     def answers(model: SparseTensorClassifier) -> list[Any]:
@@ -63,7 +64,7 @@ def test_small_blocks_give_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_blocks_hold_a_bounded_number_of_conjunctions(monkeypatch: pytest.MonkeyPatch) -> None:
     X = [list(row) for row in product("uv", repeat=3)] * 4  # with 7 values and conjunctions each
-    model = SparseTensorClassifier(interactions=3).fit(X, ["p", "q"] * 16)
+    model = paper_model(interactions=3).fit(X, ["p", "q"] * 16)
     held: list[int] = []
     applied = Interactions.apply
 
@@ -86,7 +87,7 @@ def test_too_many_are_refused_by_their_number(data: Data, order: int) -> None:
     needed = entries(data, order)
     if needed < 2:
         return
-    model = SparseTensorClassifier(interactions=order, max_tuples=needed - 1)
+    model = paper_model(interactions=order, max_tuples=needed - 1)
     words = rf"interactions={order}.* {needed:,} entries for {len(data)} items, more than "
     with pytest.raises(ValueError, match=words + f"max_tuples={needed - 1:,}; lower interactions"):
         model.fit(data.records, data.y, data.weights)
@@ -98,7 +99,7 @@ def test_the_conjunctions_are_counted_in_the_message() -> None:
     # 3 pairs and 1 triple of attributes.
     X = [{"a": 1, "b": 2, "c": 3}]
     for order, sets in ((2, 3), (3, 4), (9, 4)):
-        model = SparseTensorClassifier(interactions=order, max_tuples=1)
+        model = paper_model(interactions=order, max_tuples=1)
         with pytest.raises(ValueError, match=f"would make {sets} conjunctions of the 3 attributes"):
             model.fit(X, ["p"])
 
@@ -106,7 +107,7 @@ def test_the_conjunctions_are_counted_in_the_message() -> None:
 def test_an_explosion_takes_no_memory() -> None:
     X = np.random.default_rng(2).integers(0, 3, (200, 60))
     y = np.arange(200) % 2
-    model = SparseTensorClassifier(interactions=20)
+    model = paper_model(interactions=20)
     needed = 200 * sum(math.comb(60, size) for size in range(1, 21))
     tracemalloc.start()
     with pytest.raises(ValueError, match=rf"and {f'{needed:,}'[:12]}[\d,]+ entries for 200 items"):
@@ -117,7 +118,7 @@ def test_an_explosion_takes_no_memory() -> None:
 
 
 def test_later_calls_are_refused_as_the_first() -> None:
-    model = SparseTensorClassifier(interactions=2, max_tuples=20).fit(PAIRS, PAIRED)
+    model = paper_model(interactions=2, max_tuples=20).fit(PAIRS, PAIRED)
     before = snapshot(model, PAIRS)
     crowd = [{"a": list(range(9)), "b": list(range(7))}]
     for method in (model.partial_fit, model.unlearn, model.learn_phases):
@@ -132,7 +133,7 @@ def test_later_calls_are_refused_as_the_first() -> None:
 
 def test_only_the_conjunctions_chosen_are_counted() -> None:
     X = [{"a": "u", "b": "v", "c": c} for c in "rst"]
-    model = SparseTensorClassifier(interactions=3, min_support=2, max_tuples=60)
+    model = paper_model(interactions=3, min_support=2, max_tuples=60)
     model.fit(X, PAIRED)
     crowd = {"a": list(range(5)), "b": list(range(6)), "c": list(range(7))}
     assert model.coverage([crowd]).tolist() == [0]  # 5 + 6 + 7 + 5 * 6 = 48 of them
@@ -152,6 +153,6 @@ def test_tuples_that_need_renumbering(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(5)
     ]
     y = list("ppqqr")
-    model = SparseTensorClassifier(interactions=4).fit(X, y)
+    model = paper_model(interactions=4).fit(X, y)
     data = Data(X, y, None, dict.fromkeys("abcd", "list"))
     assert_learnt(model, learn(bags(data, X, 4), soft(y)))

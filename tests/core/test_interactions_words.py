@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stc import SparseTensorClassifier
 from support.interaction_cases import (
     FEW,
     FEWER,
@@ -27,6 +26,7 @@ from support.interaction_cases import (
     snapshot,
     table,
 )
+from support.models import paper_model
 from support.oracle import Bag, Hyper, learn
 from support.strategies import UNSEEN, hypers, sample_weights, soft
 
@@ -74,7 +74,7 @@ def test_many_words_in_a_row() -> None:
     names = [f"w{n}" for n in range(300)]
     tokens = [generator.choice(names, n).tolist() for n in (0, 400, 1, 2, 700, 3) for _ in range(3)]
     y = ["p", "q", "r"] * 6
-    model = SparseTensorClassifier(ngrams=3).fit([" ".join(own) for own in tokens], y)
+    model = paper_model(ngrams=3).fit([" ".join(own) for own in tokens], y)
     support: Counter[tuple[Feature, str]] = Counter()
     mass: dict[tuple[Feature, str], float] = {}
     for own, label in zip(tokens, y, strict=True):
@@ -90,19 +90,19 @@ def test_many_words_in_a_row() -> None:
 def test_rows_of_words_that_need_renumbering(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stc._core.product.LARGEST_KEY", 20)
     tokens = [["to", "be", "or", "not", "to", "be"], ["or", "to", "be"]]
-    model = SparseTensorClassifier(ngrams=4).fit([" ".join(own) for own in tokens], ["p", "q"])
+    model = paper_model(ngrams=4).fit([" ".join(own) for own in tokens], ["p", "q"])
     assert_learnt(model, learn([rows_of_words(own, 4) for own in tokens], soft(["p", "q"])))
 
 
 def test_a_pair_that_is_repeated_counts_as_often() -> None:
-    model = SparseTensorClassifier(ngrams=2).fit(["a b a b"], ["p"])
+    model = paper_model(ngrams=2).fit(["a b a b"], ["p"])
     found = {" ".join(value): mass for _, value, _, mass, _ in model.corpus_.rows()}
     assert found == pytest.approx({"a": 2 / 7, "b": 2 / 7, "a b": 2 / 7, "b a": 1 / 7})
     assert model.corpus_["support"].to_list() == [1] * 4
 
 
 def test_rows_do_not_reach_across_documents() -> None:
-    model = SparseTensorClassifier(ngrams=3).fit(["a b", "", "c", None, "d e f"], list("ppppp"))
+    model = paper_model(ngrams=3).fit(["a b", "", "c", None, "d e f"], list("ppppp"))
     names = ["a", "b", "a b", "c", "d", "e", "f", "d e", "e f", "d e f"]
     assert sorted(model.get_feature_names_out()) == sorted(names)
 
@@ -112,7 +112,7 @@ def test_a_token_of_two_words_is_not_the_pair() -> None:
         return text.split("|")
 
     X = ["new york", "new|york"]
-    model = SparseTensorClassifier(ngrams=2, tokenizer=split).fit(X, ["city", "words"])
+    model = paper_model(ngrams=2, tokenizer=split).fit(X, ["city", "words"])
     assert model.get_feature_names_out().tolist() == ["new york", "new", "york", "new york"]
     assert model.corpus_["value"].to_list().count(["new york"]) == 1
     assert model.corpus_["value"].to_list().count(["new", "york"]) == 1
@@ -123,8 +123,8 @@ def test_a_token_of_two_words_is_not_the_pair() -> None:
 
 @pytest.mark.parametrize("X", [["a", "b", None], ["", "", None]], ids=["one word", "no word"])
 def test_documents_without_any_pair(X: list[Any]) -> None:
-    model = SparseTensorClassifier(ngrams=3).fit(X, ["p", "q", "q"])
-    plain = SparseTensorClassifier().fit(X, ["p", "q", "q"])
+    model = paper_model(ngrams=3).fit(X, ["p", "q", "q"])
+    plain = paper_model().fit(X, ["p", "q", "q"])
     assert model.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
     assert model.corpus_.schema["value"] == pl.List(pl.String)
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
@@ -143,7 +143,7 @@ LISTS: dict[str, Callable[[list[Any]], Any]] = {
 @pytest.mark.parametrize("make", LISTS.values(), ids=LISTS.keys())
 def test_lists_of_tokens_have_rows_of_words(make: Callable[[list[Any]], Any]) -> None:
     y = list("pqqr")
-    model = SparseTensorClassifier(ngrams=2).fit(make(TOKENS), y)
+    model = paper_model(ngrams=2).fit(make(TOKENS), y)
     expected = [rows_of_words([token for token in own if token], 2) for own in TOKENS]
     truth = learn(expected, soft(y))
     assert_learnt(model, truth)
@@ -152,22 +152,22 @@ def test_lists_of_tokens_have_rows_of_words(make: Callable[[list[Any]], Any]) ->
 
 def test_sets_of_tokens_have_no_rows_of_words() -> None:
     with pytest.raises(TypeError, match="item 0: ngrams=2 needs an order"):
-        SparseTensorClassifier(ngrams=2).fit(pd.Series([{"a", "b"}, {"c"}]), ["p", "q"])
+        paper_model(ngrams=2).fit(pd.Series([{"a", "b"}, {"c"}]), ["p", "q"])
 
 
 def test_pairs_are_chosen_by_the_first_batch() -> None:
     X = ["a b c", "a b d", "d c d", "c c", "c d"]
     y = ["p", "p", "q", "q", "p"]
-    chosen = SparseTensorClassifier(ngrams=2, min_support=2).fit(X, y)
+    chosen = paper_model(ngrams=2, min_support=2).fit(X, y)
     twice = {((None, None), ("a", "b")), ((None, None), ("c", "d"))}
     assert kept(chosen) == twice
     chosen.partial_fit(["a c a c", "a b"], ["q", "q"])
     assert kept(chosen) == twice
     assert chosen.coverage(["a b d c"]).tolist() == [1]
-    best = SparseTensorClassifier(ngrams=2, max_features=1).fit(X, y)
+    best = paper_model(ngrams=2, max_features=1).fit(X, y)
     assert kept(best) == {((None, None), ("a", "b"))}
-    none = SparseTensorClassifier(ngrams=2, max_features=0).fit(X, y)
-    plain = SparseTensorClassifier().fit(X, y)
+    none = paper_model(ngrams=2, max_features=0).fit(X, y)
+    plain = paper_model().fit(X, y)
     np.testing.assert_array_equal(none.predict_proba(X), plain.predict_proba(X))
 
 
@@ -178,7 +178,7 @@ def test_rows_of_words_online(learnt: list[Any], ngrams: int) -> None:
     y = ["pqr"[n % 3] for n in range(len(X))]
     middle = len(X) // 2
     whole, first, second = (
-        SparseTensorClassifier(ngrams=ngrams).fit(X[part], y[part])
+        paper_model(ngrams=ngrams).fit(X[part], y[part])
         for part in (slice(None), slice(middle), slice(middle, None))
     )
     assert_same(first + second, whole, X)
@@ -189,17 +189,15 @@ def test_rows_of_words_online(learnt: list[Any], ngrams: int) -> None:
 
 def test_rows_of_words_are_as_long_as_they_were_learnt() -> None:
     X, y = ["a b", "b a c"], ["p", "q"]
-    model = SparseTensorClassifier(ngrams=2).fit(X, y)
+    model = paper_model(ngrams=2).fit(X, y)
     before = snapshot(model, X)
     model.set_params(ngrams=1)
     assert snapshot(model, X) == before
     with pytest.raises(ValueError, match=r"ngrams=2.* ngrams=1: set it back"):
         model.partial_fit(X, y)
-    for one, two in ((model, SparseTensorClassifier()), (SparseTensorClassifier(), model)):
+    for one, two in ((model, paper_model()), (paper_model(), model)):
         pair = [own if own is model else own.fit(X, y) for own in (one, two)]
         with pytest.raises(ValueError, match=r"other conjunctions.*ngrams"):
             pair[0] + pair[1]
     assert snapshot(model, X) == before
-    assert_same(
-        model.unlearn(X[1:], y[1:]), SparseTensorClassifier(ngrams=2).fit(X[:1], y[:1]), X[:1]
-    )
+    assert_same(model.unlearn(X[1:], y[1:]), paper_model(ngrams=2).fit(X[:1], y[:1]), X[:1])

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from stc import SparseTensorClassifier, SparseTensorClassifierCV
+from stc import SparseTensorClassifierCV
 from stc._core.interactions import Interactions
 from stc._core.matrix import FeatureMatrix
 from stc._input.containers import encode
+from support.models import paper_model
 from support.tuning_cases import at, bags, hard, records, rng_of, soft, table
 
 
@@ -70,8 +71,8 @@ def test_the_choice_does_not_depend_on_the_order_of_the_items(seed: int) -> None
     X, y = records(30, seed), hard(30, seed)
     order = rng_of(seed).permutation(30)
     params = {"interactions": 3, "max_features": 6, "min_support": 2}
-    one = SparseTensorClassifier(**params).fit(X, y)
-    other = SparseTensorClassifier(**params).fit(at(X, order), at(y, order))
+    one = paper_model(**params).fit(X, y)
+    other = paper_model(**params).fit(at(X, order), at(y, order))
     names = [set(own.get_feature_names_out()) for own in (one, other)]
     assert names[0] == names[1]
     assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-12)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stc import SparseTensorClassifier
 from stc.exceptions import DataError
+from support.models import paper_model
 from support.oracle import Bag, Hyper, learn
 from support.scale_cases import (
     FEWER,
@@ -36,7 +36,7 @@ from support.strategies import bag, hypers, sample_weights, soft
 
 def weights_of(number: Any, knots: Sequence[float]) -> dict[str, float]:
     """The weights of one number, as the model has learnt them."""
-    model = SparseTensorClassifier(continuous={"x": list(knots)}).fit([{"x": number}], ["p"])
+    model = paper_model(continuous={"x": list(knots)}).fit([{"x": number}], ["p"])
     return dict(zip(model.corpus_["value"], model.corpus_["mass"], strict=True))
 
 
@@ -66,7 +66,7 @@ def test_numbers_are_hats(
     records = draws.draw(st.lists(record, min_size=1, max_size=6))
     y = draws.draw(st.lists(st.sampled_from("pqr"), min_size=len(records), max_size=len(records)))
     weights = draws.draw(sample_weights(len(records), 0.0))
-    model = SparseTensorClassifier(
+    model = paper_model(
         hyper.power, hyper.balance, hyper.entropy, continuous={"n": knots}, missing=missing
     ).fit(records, y, weights)
 
@@ -140,7 +140,7 @@ def test_a_number_is_heaviest_in_the_interval_that_names_it(
 def test_intervals_by_hand(knots: list[float], names: list[str]) -> None:
     assert intervals(knots) == names
     X = [{"x": knot} for knot in knots]
-    model = SparseTensorClassifier(continuous={"x": knots}).fit(X, ["p"] * len(X))
+    model = paper_model(continuous={"x": knots}).fit(X, ["p"] * len(X))
     assert model.get_feature_names_out().tolist() == [f"x={name}" for name in names]
 
 
@@ -149,7 +149,7 @@ def test_knots_as_close_as_numbers_can_be() -> None:
     for _ in range(5):
         knots.append(math.nextafter(knots[-1], 2))
     X = [{"x": knot} for knot in knots]
-    model = SparseTensorClassifier(continuous={"x": knots}).fit(X, list("pqrstu"))
+    model = paper_model(continuous={"x": knots}).fit(X, list("pqrstu"))
     assert len(set(model.get_feature_names_out())) == 6
     assert model.predict(X).tolist() == list("pqrstu")
 
@@ -171,7 +171,7 @@ def test_an_ordinal_value_leaks_to_its_neighbours(length: int) -> None:
     order = SIZES[:length]
     X = [{"size": value} for value in order]
     y = [f"is {value}" for value in order]
-    model = SparseTensorClassifier(ordinal={"size": order}).fit(X, y)
+    model = paper_model(ordinal={"size": order}).fit(X, y)
     for value, label in zip(order, y, strict=True):
         own = model.corpus_.filter(pl.col("class") == label)
         found = dict(zip(own["value"], own["mass"], strict=True))
@@ -195,7 +195,7 @@ def test_orders(draws: st.DataObject, length: int, missing: str, hyper: Hyper) -
     record = st.fixed_dictionaries({"size": size, "c": st.sampled_from(("u", "v", None))})
     records = draws.draw(st.lists(record, min_size=1, max_size=6))
     y = draws.draw(st.lists(st.sampled_from("pqr"), min_size=len(records), max_size=len(records)))
-    model = SparseTensorClassifier(
+    model = paper_model(
         hyper.power, hyper.balance, hyper.entropy, ordinal={"size": order}, missing=missing
     ).fit(records, y)
 
@@ -212,8 +212,8 @@ def test_orders(draws: st.DataObject, length: int, missing: str, hyper: Hyper) -
 
 def test_an_order_of_numbers() -> None:
     X = pl.DataFrame({"stars": [1.0, 2.0, 3.0, None]})
-    model = SparseTensorClassifier(ordinal={"stars": [1, 2, 3]}).fit(X, list("abcc"))
-    expected = SparseTensorClassifier(ordinal={"stars": ["1", "2", "3"]})
+    model = paper_model(ordinal={"stars": [1, 2, 3]}).fit(X, list("abcc"))
+    expected = paper_model(ordinal={"stars": ["1", "2", "3"]})
     assert model.corpus_.equals(expected.fit(X, list("abcc")).corpus_)
     assert model.get_feature_names_out().tolist() == ["stars=1", "stars=2", "stars=3"]
 
@@ -224,9 +224,9 @@ def test_an_order_of_numbers() -> None:
 def test_the_first_item_that_is_not_a_number_is_named() -> None:
     X = [{"x": 1}, {"x": None}, {"x": "many"}, {"x": "few"}, {"x": "few"}]
     with pytest.raises(DataError, match="'many' is not a number; take the column out") as caught:
-        SparseTensorClassifier(continuous=["x"]).fit(X, [*"pqpqp"])
+        paper_model(continuous=["x"]).fit(X, [*"pqpqp"])
     assert (caught.value.column, caught.value.item) == ("x", 2)
-    model = SparseTensorClassifier(continuous={"x": [0, 1]}).fit([{"x": 1}, {"x": 0}], [*"pq"])
+    model = paper_model(continuous={"x": [0, 1]}).fit([{"x": 1}, {"x": 0}], [*"pq"])
     with pytest.raises(DataError, match="'few' is not a number") as caught:
         model.predict([{"x": 2}, {"x": [1, "few"]}, {"x": "many"}])
     assert (caught.value.column, caught.value.item) == ("x", 1)

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
-from stc import STC_C, STC_Q, SparseTensorClassifier, load_zoo
+from stc import STC_C, STC_Q, load_zoo
+from support.models import paper_model
 
 SPLITS = 100
 
@@ -19,7 +20,7 @@ def mean_f1(parameters: Mapping[str, Any]) -> tuple[float, float]:
     for seed in range(SPLITS):
         split = train_test_split(X, y, test_size=0.3, random_state=seed)
         X_train, X_test, y_train, y_test = split
-        predicted = SparseTensorClassifier(**parameters).fit(X_train, y_train).predict(X_test)
+        predicted = paper_model(**parameters).fit(X_train, y_train).predict(X_test)
         results.append(
             [f1_score(y_test, predicted, average=a, zero_division=0) for a in ("weighted", "macro")]
         )

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stc import LocalExplanation, SparseTensorClassifier, load_zoo
+from stc import LocalExplanation, load_zoo
+from support.models import paper_model
 from support.oracle import Hyper, learn
 from support.strategies import hypers
 
@@ -24,7 +25,7 @@ ITEMS = st.lists(
 @given(st.data(), ITEMS, hypers())
 def test_contributions_are_the_oracles(data: st.DataObject, items: list, hyper: Hyper) -> None:
     y = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(items), max_size=len(items)))
-    model = SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy).fit(items, y)
+    model = paper_model(hyper.power, hyper.balance, hyper.entropy).fit(items, y)
     truth = learn([dict.fromkeys(item.items(), 1) for item in items], [{c: 1} for c in y], None)
     explanation = model.explain_local(items)
     for number, item in enumerate(items):
@@ -40,7 +41,7 @@ def test_contributions_are_the_oracles(data: st.DataObject, items: list, hyper: 
 
 def test_contributions_rebuild_the_probability() -> None:
     X, y = load_zoo()
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     explanation = model.explain_local(X)
     scores = explanation.table.group_by("item", maintain_order=True).agg(
         pl.col("contribution").sum(), pl.col("share").sum()
@@ -62,7 +63,7 @@ def test_contributions_rebuild_the_probability() -> None:
 
 def test_sentences_name_the_strongest_first() -> None:
     X, y, names = load_zoo(names=True)
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     hen = model.explain_local(X.filter(names == "chicken"))
     assert isinstance(hen, LocalExplanation)
     assert str(hen).startswith("Bird, 0.")
@@ -72,7 +73,7 @@ def test_sentences_name_the_strongest_first() -> None:
 
 
 def test_what_no_value_decides_is_said() -> None:
-    model = SparseTensorClassifier().fit([["a", "b"], ["a", "c"]], ["x", "y"])
+    model = paper_model().fit([["a", "b"], ["a", "c"]], ["x", "y"])
     assert "nothing in it was seen before" in str(model.explain_local([["new", "new"]]))
     alike = str(model.explain_local([["a", "new"]]))
     assert "what is known of it says nothing" in alike
@@ -81,6 +82,6 @@ def test_what_no_value_decides_is_said() -> None:
 
 def test_shares_that_round_to_nothing_are_no_reasons() -> None:
     X = [{"w": {"strong": 1e6, "weak": 1}}, {"w": {"other": 1}}]
-    model = SparseTensorClassifier(power=1.0).fit(X, ["x", "y"])
+    model = paper_model(power=1.0).fit(X, ["x", "y"])
     assert model.explain_local(X).sentences()[0] == "x, 1.00: because w=strong (100 %)"
     assert math.isclose(model.explain_local(X).to_polars()["share"].sum(), 2.0)

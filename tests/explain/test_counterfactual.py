@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stc import Counterfactual, SparseTensorClassifier
+from stc import Counterfactual
 from stc.exceptions import ParameterError
 from support.explanation_cases import DOCUMENTS, KINDS, MODELS, ROWS, TOPICS, ZOO, variants
+from support.models import paper_model
 from support.oracle import Hyper
 from support.strategies import hypers
 
@@ -74,7 +75,7 @@ def assert_counterfactual(
 @pytest.mark.parametrize("item", range(0, 101, 4))
 def test_counterfactuals_of_animals_are_the_smallest(item: int) -> None:
     frame = ZOO.with_columns(pl.all().cast(pl.String))
-    model = SparseTensorClassifier().fit(frame, KINDS)
+    model = paper_model().fit(frame, KINDS)
     found = assert_counterfactual(model, frame, item, None, most=3)
     assert found.removal is not None
     assert found.replacement is not None
@@ -86,7 +87,7 @@ def test_counterfactuals_of_animals_are_the_smallest(item: int) -> None:
 def test_counterfactuals_are_the_smallest(data: st.DataObject, rows: list, hyper: Hyper) -> None:
     y = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(rows), max_size=len(rows)))
     frame = pl.DataFrame(rows, schema=dict.fromkeys("abcd", pl.String))
-    model = SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy).fit(frame, y)
+    model = paper_model(hyper.power, hyper.balance, hyper.entropy).fit(frame, y)
     item = data.draw(st.integers(0, len(rows) - 1))
     wanted = data.draw(st.sampled_from([None, *sorted(set(y))]))
     label = model.predict(frame)[item]
@@ -104,9 +105,7 @@ def test_counterfactuals_are_the_smallest(data: st.DataObject, rows: list, hyper
 def test_counterfactuals_by_trying_do_what_they_say(name: str, wanted: Any) -> None:
     frame = ZOO.with_columns(pl.all().cast(pl.String))[:20]
     model = MODELS[name]()[0]
-    model = SparseTensorClassifier(**model.get_params()).fit(
-        ZOO.with_columns(pl.all().cast(pl.String)), KINDS
-    )
+    model = paper_model(**model.get_params()).fit(ZOO.with_columns(pl.all().cast(pl.String)), KINDS)
     labels = model.predict(frame)
     for item in range(0, 20, 5):
         if labels[item] != wanted:
@@ -116,7 +115,7 @@ def test_counterfactuals_by_trying_do_what_they_say(name: str, wanted: Any) -> N
 
 def test_counterfactuals_of_words() -> None:
     for ngrams in (1, 2):
-        model = SparseTensorClassifier(ngrams=ngrams).fit(DOCUMENTS, TOPICS)
+        model = paper_model(ngrams=ngrams).fit(DOCUMENTS, TOPICS)
         for item, text in enumerate(DOCUMENTS):
             found = model.explain_local(DOCUMENTS).counterfactual(item)
             assert found.replacement is None
@@ -145,7 +144,7 @@ def test_numbers_and_orders_are_replaced_by_others_of_their_scale() -> None:
 
 
 def test_what_cannot_change_is_said() -> None:
-    model = SparseTensorClassifier().fit([["a"], ["a"], ["b"]], ["x", "x", "x"])
+    model = paper_model().fit([["a"], ["a"], ["b"]], ["x", "x", "x"])
     found = model.explain_local([["a"]]).counterfactual(0)
     assert found.removal is None
     assert found.replacement is None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from stc import SparseTensorClassifier
 from stc.exceptions import ParameterError
 from stc.explain.highlight import Highlight, Part, highlight, token_spans
+from support.models import paper_model
 
 DOCUMENTS = ["Good fun, good film!", "Bad, bad: a bore.", "A good bore", "not good"]
 CLASSES = ["+", "-", "-", "-"]
@@ -46,7 +47,7 @@ def read(found: Highlight) -> _Words:
 
 
 def fitted(**parameters) -> SparseTensorClassifier:
-    return SparseTensorClassifier(**parameters).fit(DOCUMENTS, CLASSES)
+    return paper_model(**parameters).fit(DOCUMENTS, CLASSES)
 
 
 def test_shares_are_those_of_the_explanation():
@@ -96,7 +97,7 @@ def test_words_of_a_row_share_its_contribution():
 
 def test_words_against_a_class_look_otherwise():
     phases = {"-": {"good": np.pi}, "+": {"fun": 0.0}}
-    model = SparseTensorClassifier(phases=phases, entropy=0).fit(DOCUMENTS, CLASSES)
+    model = paper_model(phases=phases, entropy=0).fit(DOCUMENTS, CLASSES)
     found = highlight(model.explain_local(["Bad bore, good"]), 0, "-")
     effects = {part.text: part.effect for part in found.parts}
     assert effects["good"] == "against"
@@ -140,7 +141,7 @@ def test_default_tokens_are_where_the_model_found_them():
 
 
 def test_bags_of_words_and_empty_documents():
-    model = SparseTensorClassifier().fit(pl.Series([["a", "b"], ["c"]]), ["x", "y"])
+    model = paper_model().fit(pl.Series([["a", "b"], ["c"]]), ["x", "y"])
     assert highlight(model.explain_local(pl.Series([["a", "b"]])), 0).text == "x, 1.00: [+a+] [+b+]"
     assert highlight(fitted().explain_local(["", "good"]), 0).parts == ()
 
@@ -157,7 +158,7 @@ def test_hostile_text_is_escaped():
 
 
 def test_tables_have_no_text():
-    explanation = SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]).explain_local([["a"]])
+    explanation = paper_model().fit([["a"], ["b"]], ["x", "y"]).explain_local([["a"]])
     with pytest.raises(ParameterError, match="item 0: not a document, so there is no") as caught:
         highlight(explanation, 0)
     assert caught.value.item == 0

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from stc import Contrast, LocalExplanation, SparseTensorClassifier
+from stc import Contrast, LocalExplanation
 from stc.exceptions import ParameterError
 from stc.explain import Answers
 from support.explanation_cases import DOCUMENTS, MODELS, ROWS, TOPICS, ZOO, variants, zoo
+from support.models import paper_model
 from support.oracle import Hyper
 from support.strategies import hypers
 
@@ -171,7 +172,7 @@ def test_nothing_is_computed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPa
 def test_impact_is_what_predicting_again_says(data: Any, rows: list, hyper: Hyper) -> None:
     y = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(rows), max_size=len(rows)))
     frame = pl.DataFrame(rows, schema=dict.fromkeys("abcd", pl.String))
-    model = SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy).fit(frame, y)
+    model = paper_model(hyper.power, hyper.balance, hyper.entropy).fit(frame, y)
     label = data.draw(st.sampled_from(sorted(set(y))))
     found = model.explain_local(frame).impact(0, label)
     row = frame.row(0, named=True)
@@ -186,7 +187,7 @@ def test_impact_is_what_predicting_again_says(data: Any, rows: list, hyper: Hype
 
 
 def test_impact_of_words() -> None:
-    model = SparseTensorClassifier().fit(DOCUMENTS, TOPICS)
+    model = paper_model().fit(DOCUMENTS, TOPICS)
     for item, text in enumerate(DOCUMENTS):
         found = model.explain_local(DOCUMENTS).impact(item)
         assert set(found["value"]) == set(text.split())
@@ -202,7 +203,7 @@ def test_impact_of_words() -> None:
 
 def test_what_was_never_seen_is_named() -> None:
     X = [{"a": "u", "b": "v"}, {"a": "w", "b": "v"}]
-    model = SparseTensorClassifier().fit(X, ["x", "y"])
+    model = paper_model().fit(X, ["x", "y"])
     asked = [{"a": "new", "b": "v"}, {"a": "u", "b": None}, {"a": "old", "c": "far"}]
     explanation = model.explain_local(asked)
     assert explanation.unseen.select("item", "feature").rows() == [
@@ -211,11 +212,7 @@ def test_what_was_never_seen_is_named() -> None:
         (2, "c=far"),
     ]
     assert explanation.why(2).unseen["item"].to_list() == [2, 2]
-    texts = (
-        SparseTensorClassifier(ngrams=2)
-        .fit(["a b", "c d"], ["x", "y"])
-        .explain_local(["a q", "b a"])
-    )
+    texts = paper_model(ngrams=2).fit(["a b", "c d"], ["x", "y"]).explain_local(["a q", "b a"])
     assert texts.unseen.select("item", "value").rows() == [(0, "q")]
 
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from stc import GlobalExplanation, SparseTensorClassifier
+from stc import GlobalExplanation
 from support.explanation_cases import KINDS, MODELS, ROWS, ZOO, zoo
+from support.models import paper_model
 from support.oracle import Hyper, learn
 from support.strategies import hypers
 
@@ -18,7 +19,7 @@ from support.strategies import hypers
 @given(st.data(), ROWS, hypers())
 def test_weights_are_the_oracles(data: st.DataObject, rows: list, hyper: Hyper) -> None:
     y = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(rows), max_size=len(rows)))
-    model = SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy).fit(rows, y)
+    model = paper_model(hyper.power, hyper.balance, hyper.entropy).fit(rows, y)
     bags = [{(k, v): 1 for k, v in row.items() if v is not None} for row in rows]
     truth = learn(bags, [{c: 1} for c in y], None)
     weights = truth.weights(hyper)
@@ -70,7 +71,7 @@ def test_several_dimensions_and_targets_in_the_whole_model() -> None:
         ("life",),
     ]
     y = pl.DataFrame({"kind": KINDS, "milk": ZOO["milk"].cast(pl.String)})
-    joint = SparseTensorClassifier().fit(ZOO.drop("milk"), y)
+    joint = paper_model().fit(ZOO.drop("milk"), y)
     explanation = joint.explain_global()
     assert explanation.classes[0] == ("Amphibian", "0")
     assert explanation.for_class(("Bird", "0")).table["class"].unique().to_list() == ["Bird, 0"]

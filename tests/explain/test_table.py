@@ -9,9 +9,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from stc import SparseTensorClassifier, SparseTensorClassifierCV
+from stc import SparseTensorClassifierCV
 from stc.exceptions import ParameterError
 from support.explanation_cases import KINDS, ZOO, zoo
+from support.models import paper_model
 
 
 def everything(model: Any) -> list[Any]:
@@ -41,7 +42,7 @@ def test_tables_in_every_form(place: int) -> None:
 
 def test_notebooks_get_no_code_from_values() -> None:
     evil = "<script>alert(1)</script>"
-    model = SparseTensorClassifier().fit([{evil: evil}, {evil: "b"}], [evil, "y"])
+    model = paper_model().fit([{evil: evil}, {evil: "b"}], [evil, "y"])
     for found in (model.explain_local([{evil: evil}]), model.explain_global()):
         assert "<script" not in found._repr_html_()
         assert "&lt;script&gt;" in found._repr_html_()

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from stc import SparseTensorClassifier
 from stc._core.observations import Observations
 from stc._input.columns import split_targets
 from stc._input.containers import encode
 from stc._input.targets import encode_sample_weight, encode_target, encode_targets
 from stc._input.theta import with_theta
 from stc.exceptions import DataError, DataTypeError, MissingColumnError, MissingLabelError, StcError
+from support.models import paper_model
 
 HALF = "\ud800"  # half of a surrogate pair, which UTF-8 cannot encode
 FAR = 2**62  # beyond the year 9999, whatever the unit is
@@ -242,7 +242,7 @@ def test_bad_items_are_named(X: Any, column: str | None, item: int | None, words
 
 def test_the_estimator_passes_the_fields_on() -> None:
     with pytest.raises(DataError) as caught:
-        SparseTensorClassifier().fit([{"a": "x"}, {"a": HALF}], ["p", "q"])
+        paper_model().fit([{"a": "x"}, {"a": HALF}], ["p", "q"])
     refused(caught.value, "a", 1)
 
 

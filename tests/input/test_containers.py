@@ -12,7 +12,6 @@ import pytest
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
-from stc import SparseTensorClassifier
 from support.encode_cases import (
     LABELS,
     NAN,
@@ -27,6 +26,7 @@ from support.encode_cases import (
     polars_rows,
     repeated,
 )
+from support.models import paper_model
 
 NAMES = ["x0", "x1"]
 
@@ -180,7 +180,7 @@ def test_the_data_of_the_caller_is_never_changed(make: Callable[[], Any]) -> Non
     X, y = make(), list(LABELS)
     weight = np.arange(1.0, 6.0)
     before = contents(X)
-    model = SparseTensorClassifier(missing="category").fit(X, y, weight)
+    model = paper_model(missing="category").fit(X, y, weight)
     model.partial_fit(X, y, sample_weight=weight).unlearn(X, y, sample_weight=weight)
     model.predict(X)
     model.coverage(X)

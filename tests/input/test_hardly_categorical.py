@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from stc import HardlyCategoricalWarning, SparseTensorClassifier
+from stc import HardlyCategoricalWarning
 from support.encode_cases import NAN, as_array, learn
+from support.models import paper_model
 
 CONTINUOUS = np.linspace(0.05, 9.95, 40)
 LABELS_40 = ["p", "q"] * 20
@@ -31,7 +32,7 @@ FLOAT_FRAMES: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("cells", [CONTINUOUS, LONG], ids=["few", "many"])
 @pytest.mark.parametrize("frame", FLOAT_FRAMES.values(), ids=FLOAT_FRAMES.keys())
 def test_a_continuous_column_warns_once(frame: Callable[[Any], Any], cells: np.ndarray) -> None:
-    model, y = SparseTensorClassifier(), ["p", "q"] * (len(cells) // 2)
+    model, y = paper_model(), ["p", "q"] * (len(cells) // 2)
     with pytest.warns(HardlyCategoricalWarning, match="x0") as caught:
         model.fit(frame(cells), y)
     assert len(caught) == 1
@@ -56,7 +57,7 @@ def test_the_warning_names_the_continuous_columns_only() -> None:
 def test_every_model_warns_for_itself_and_partial_fit_too() -> None:
     for _ in range(2):
         with pytest.warns(HardlyCategoricalWarning, match="height"):
-            SparseTensorClassifier().partial_fit(pl.DataFrame({"height": CONTINUOUS}), LABELS_40)
+            paper_model().partial_fit(pl.DataFrame({"height": CONTINUOUS}), LABELS_40)
 
 
 NOT_CONTINUOUS: dict[str, Sequence[float]] = {

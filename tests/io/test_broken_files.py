@@ -17,12 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import stc
-from stc import ModelFileError, SparseTensorClassifier, load
+from stc import ModelFileError, load
 from stc.io import footer
 from stc.io.header import FORMAT
 from stc.io.json_values import from_json
 from support import broken_files
 from support.file_cases import assert_exact
+from support.models import paper_model
 
 
 @pytest.mark.parametrize("times", [100, pytest.param(1000, marks=pytest.mark.slow)])
@@ -44,7 +45,7 @@ def test_broken_files(tmp_path: Path, times: int) -> None:
 def saved(path: Path, **header: Any) -> None:
     """A model whose header says something else."""
     X, y = stc.load_zoo()
-    SparseTensorClassifier().fit(X, y).save(path)
+    paper_model().fit(X, y).save(path)
     metadata = pl.read_parquet_metadata(path)
     told = {**json.loads(metadata["stc"]), **header}
     pl.read_parquet(path).write_parquet(path, metadata={"stc": json.dumps(told)})
@@ -83,7 +84,7 @@ def test_a_header_that_cannot_be(change: Any, told: str, path: Path) -> None:
 
 
 def test_a_file_that_was_edited_is_refused(path: Path) -> None:
-    SparseTensorClassifier().fit([["a"]], ["x"]).save(path)
+    paper_model().fit([["a"]], ["x"]).save(path)
     metadata = pl.read_parquet_metadata(path)
     metadata.pop("ARROW:schema")
     frame = pl.read_parquet(path).with_columns(mass=pl.col("mass") * 2)
@@ -131,7 +132,7 @@ def test_columns_within_columns_are_refused() -> None:
 
 def test_what_is_said_of_types_for_others_is_not_followed(path: Path) -> None:
     X, y = stc.load_zoo()
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     model.save(path)
     metadata = {"stc": pl.read_parquet_metadata(path)["stc"]}
     table = pl.read_parquet(path).to_arrow()

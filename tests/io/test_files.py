@@ -25,6 +25,7 @@ from stc.io.header import FORMAT
 from support import golden_files
 from support.conformance import ANY_SETTING, SETTINGS
 from support.file_cases import assert_exact
+from support.models import paper_model
 from support.store_cases import injections
 
 # --- what comes back ------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ def test_the_order_of_features_comes_back(path: Path) -> None:
     y = [k % 3 for k in range(len(X))]
     weight = np.random.default_rng(0).random(len(X))
     policy = [["c", "b"], ["a"], ["b"]]
-    model = SparseTensorClassifier(dimensions="each", policy=policy).fit(X, y, weight)
+    model = paper_model(dimensions="each", policy=policy).fit(X, y, weight)
     assert columns.feature_order(model.fitted_.model) is not None
     model.save(path)
     assert_exact(model, load(path), X)
@@ -68,10 +69,10 @@ def test_the_order_of_features_comes_back(path: Path) -> None:
 def test_counts_with_an_indicator(path: Path) -> None:
     X = sparse.random(40, 12, 0.4, format="csr", random_state=1)
     y = np.eye(3, dtype=int)[np.arange(40) % 3] | np.eye(3, dtype=int)[np.arange(40) % 2]
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     model.save(path)
     assert_exact(model, load(path), X)
-    named = SparseTensorClassifier().fit(X, pl.DataFrame(y, schema=["p", "q", "r"]))
+    named = paper_model().fit(X, pl.DataFrame(y, schema=["p", "q", "r"]))
     named.save(path)
     assert_exact(named, load(path), X)
     assert pl.read_parquet(path)["class"].unique().sort().to_list() == ["p", "q", "r"]
@@ -93,11 +94,11 @@ def test_counts_with_an_indicator(path: Path) -> None:
 def test_kinds_of_classes_come_back(labels: Any, path: Path) -> None:
     if isinstance(labels[0], tuple):
         frame = pl.DataFrame({"x": ["a", "b"], "one": ["a", "a"], "two": [1, 2]})
-        model = SparseTensorClassifier(targets=["one", "two"]).fit(frame)
+        model = paper_model(targets=["one", "two"]).fit(frame)
         X: Any = frame.select("x")
     else:
         X = [["a"], ["b"]]
-        model = SparseTensorClassifier().fit(X, labels)
+        model = paper_model().fit(X, labels)
     model.save(path)
     assert_exact(model, load(path), X)
 
@@ -107,7 +108,7 @@ def test_strange_texts_come_back(path: Path) -> None:
     strange = [own for own in texts if len(own) < 1000]
     records = [{name: value} for name in strange[:12] for value in texts]
     labels = [strange[k % len(strange)] for k in range(len(records))]
-    model = SparseTensorClassifier().fit(records, labels)
+    model = paper_model().fit(records, labels)
     model.partial_fit([{"\0": "a\0b"}], ["x\0y"], batch_id="\0'")
     model.save(path)
     assert_exact(model, load(path), records)
@@ -115,14 +116,14 @@ def test_strange_texts_come_back(path: Path) -> None:
 
 def test_texts_that_look_like_the_digest(path: Path) -> None:
     zeros = "0" * 64
-    model = SparseTensorClassifier().fit([{zeros: zeros}, {"stc.digest": zeros}], [zeros, "x"])
+    model = paper_model().fit([{zeros: zeros}, {"stc.digest": zeros}], [zeros, "x"])
     model.save(path)
     assert_exact(model, load(path), [{zeros: zeros}])
 
 
 def test_labels_that_look_alike_are_told_apart(path: Path) -> None:
     y = pl.Series([{1: 0.5, 2: 0.5}, {2: 1.0}], dtype=pl.Object)
-    model = SparseTensorClassifier().fit([["a"], ["b"]], y.to_list())
+    model = paper_model().fit([["a"], ["b"]], y.to_list())
     model.save(path)
     assert_exact(model, load(path), [["a"]])
     assert columns._label_texts([1, "1"]) == ["1", '"1"']
@@ -132,7 +133,7 @@ def test_labels_that_look_alike_are_told_apart(path: Path) -> None:
 def test_many_entries_are_cut_into_groups(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_writer, "_ROWS", 7)
     X, y = stc.load_zoo()
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     model.save(path)
     groups = duckdb.sql(f"SELECT count(DISTINCT row_group_id) FROM parquet_metadata('{path}')")
     assert groups.fetchall()[0][0] >= 167 // 7
@@ -141,7 +142,7 @@ def test_many_entries_are_cut_into_groups(path: Path, monkeypatch: pytest.Monkey
 
 def test_a_model_of_a_store_is_saved_with_its_batches(path: Path, tmp_path: Path) -> None:
     with stc.open_store(f"sqlite:///{tmp_path}/models.db") as store:
-        model = store.create("zoo", SparseTensorClassifier(power=0.3))
+        model = store.create("zoo", paper_model(power=0.3))
         model.partial_fit([["a"]], ["x"], batch_id="1").save(path)
         again = load(path)
         assert_exact(model.to_estimator(), again, [["a"]])
@@ -150,7 +151,7 @@ def test_a_model_of_a_store_is_saved_with_its_batches(path: Path, tmp_path: Path
 
 
 def test_a_tokenizer_is_given_again(path: Path) -> None:
-    model = SparseTensorClassifier(tokenizer=str.split).fit(["a-b c", "d"], ["x", "y"])
+    model = paper_model(tokenizer=str.split).fit(["a-b c", "d"], ["x", "y"])
     model.save(path)
     with pytest.raises(ValueError, match=r"tokenizer 'str.split'.*load\(path, tokenizer="):
         load(path)
@@ -159,8 +160,8 @@ def test_a_tokenizer_is_given_again(path: Path) -> None:
 
 def test_what_is_not_fitted_or_cannot_answer_is_not_saved(path: Path) -> None:
     with pytest.raises(Exception, match="not fitted"):
-        SparseTensorClassifier().save(path)
-    model = SparseTensorClassifier().fit([["a"]], ["x"]).set_params(policy=[["b"]])
+        paper_model().save(path)
+    model = paper_model().fit([["a"]], ["x"]).set_params(policy=[["b"]])
     with pytest.raises(ValueError, match="names the dimension 'b'"):
         model.save(path)
     assert not path.exists()
@@ -168,22 +169,22 @@ def test_what_is_not_fitted_or_cannot_answer_is_not_saved(path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_could_not_be_loaded_is_not_saved(path: Path) -> None:
-    wide = SparseTensorClassifier().fit(sparse.csr_array((1, 1 << 26)), ["x"])
+    wide = paper_model().fit(sparse.csr_array((1, 1 << 26)), ["x"])
     with pytest.raises(DataError, match="too many attributes") as caught:
         wide.save(path)
     assert (caught.value.path, caught.value.hint) == (str(path), "use pickle or a store")
-    strange = SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="\ud800")
+    strange = paper_model().partial_fit([["a"]], ["x"], batch_id="\ud800")
     with pytest.raises(DataError, match=r"holds '\\ud800', which UTF-8 cannot encode"):
         strange.save(path)
     assert not path.exists()
-    hashed = SparseTensorClassifier().fit(sparse.csr_array(([1.0], ([0], [7])), (1, 1 << 22)), [1])
+    hashed = paper_model().fit(sparse.csr_array(([1.0], ([0], [7])), (1, 1 << 22)), [1])
     hashed.save(path)
     assert load(path).n_features_in_ == 1 << 22
 
 
 def test_pickle_and_joblib_still_work(path: Path, tmp_path: Path) -> None:
     X, y = stc.load_zoo()
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     model.save(path)
     opened = load(path)
     assert_exact(model, pickle.loads(pickle.dumps(opened)), X)
@@ -218,7 +219,7 @@ def test_every_version_reads_a_golden_file(file: Path) -> None:
 
 def test_others_can_read_it(path: Path) -> None:
     X, y = stc.load_zoo()
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     model.save(path)
     wanted = model.corpus_.filter(pl.col("attribute") == "milk")
     query = f"""SELECT attribute, value, class, mass, support FROM '{path}'
@@ -231,7 +232,7 @@ def test_others_can_read_it(path: Path) -> None:
 
 def test_a_file_without_a_digest_is_read_as_it_is(path: Path) -> None:
     X, y = stc.load_zoo()
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     model.save(path)
     metadata = {"stc": pl.read_parquet_metadata(path)["stc"]}
     pl.read_parquet(path).write_parquet(path, metadata=metadata, compression="snappy")
@@ -242,7 +243,7 @@ def test_a_file_without_a_digest_is_read_as_it_is(path: Path) -> None:
 
 
 def test_what_goes_wrong_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = SparseTensorClassifier().fit([["a"]], ["x"])
+    model = paper_model().fit([["a"]], ["x"])
     model.save(path)
     before = path.read_bytes()
     monkeypatch.setattr("stc.io.parquet_writer._write_digest", lambda part: 1 / 0)
@@ -253,7 +254,7 @@ def test_what_goes_wrong_leaves_the_old_file(path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    model = SparseTensorClassifier().fit([["a"]], ["x"])
+    model = paper_model().fit([["a"]], ["x"])
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
         model.save(tmp_path / "nowhere" / "model.parquet")
     with pytest.raises(FileNotFoundError, match=r"model\.parquet"):
@@ -266,13 +267,13 @@ def test_what_a_killed_process_left_is_taken_away(path: Path) -> None:
     for own in (old, fresh):
         own.write_text("half")
     os.utime(old, (0, 0))
-    SparseTensorClassifier().fit([["a"]], ["x"]).save(path)
+    paper_model().fit([["a"]], ["x"]).save(path)
     assert not old.exists()
     assert fresh.exists()
 
 
 def test_threads_may_save_to_one_place(path: Path) -> None:
-    model = SparseTensorClassifier().fit(*stc.load_zoo())
+    model = paper_model().fit(*stc.load_zoo())
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(model.save, path) for _ in range(40)]:
             done.result()
@@ -281,7 +282,7 @@ def test_threads_may_save_to_one_place(path: Path) -> None:
 
 
 def test_a_link_stays_a_link_and_a_private_file_private(path: Path) -> None:
-    model = SparseTensorClassifier().fit([["a"]], ["x"])
+    model = paper_model().fit([["a"]], ["x"])
     model.save(path)
     path.chmod(0o600)
     link = path.with_name("current")
@@ -294,5 +295,5 @@ def test_a_link_stays_a_link_and_a_private_file_private(path: Path) -> None:
 
 def test_a_name_as_long_as_a_system_allows(tmp_path: Path) -> None:
     path = tmp_path / ("m" * 247 + ".parquet")
-    SparseTensorClassifier().fit([["a"]], ["x"]).save(path)
+    paper_model().fit([["a"]], ["x"]).save(path)
     assert load(path).classes_.tolist() == ["x"]

@@ -13,6 +13,7 @@ from stc.exceptions import ParameterTypeError
 from stc.io import Archive, header_table, read_archive, to_archive
 from stc.io.header import FIELDS, FORMAT, header_of, header_shape, values_of
 from support.conformance import SETTINGS
+from support.models import paper_model
 
 FORMAT_PAGE = Path(__file__).parents[2] / "docs" / "format.md"
 
@@ -58,7 +59,7 @@ def test_a_header_of_a_later_format_is_not_read() -> None:
 
 
 def test_a_parameter_that_is_not_plain_data(tmp_path: Path) -> None:
-    model = SparseTensorClassifier().fit([["a"]], ["x"])
+    model = paper_model().fit([["a"]], ["x"])
     state, parameters = model.fitted_.state, model.fitted_.parameters
     with pytest.raises(ParameterTypeError, match="power: a value of type object cannot be saved"):
         header_of(state, {**parameters, "power": object()})
@@ -66,12 +67,12 @@ def test_a_parameter_that_is_not_plain_data(tmp_path: Path) -> None:
 
 def conjunctions() -> SparseTensorClassifier:
     X = [{"a": a, "b": b} for a in "uv" for b in "uv"] * 3
-    return SparseTensorClassifier(interactions=2, min_support=2).fit(X, ["x", "y"] * 6)
+    return paper_model(interactions=2, min_support=2).fit(X, ["x", "y"] * 6)
 
 
 def ngrams() -> SparseTensorClassifier:
     X = ["one two three", "two three four"] * 3
-    return SparseTensorClassifier(ngrams=2, min_support=2).fit(X, ["x", "y"] * 3)
+    return paper_model(ngrams=2, min_support=2).fit(X, ["x", "y"] * 3)
 
 
 @pytest.mark.parametrize("model", [conjunctions(), ngrams()], ids=["conjunctions", "n-grams"])

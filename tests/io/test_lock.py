@@ -10,14 +10,15 @@ from threading import Event, Thread
 
 import pytest
 
-from stc import SparseTensorClassifier, load
+from stc import load
 from stc.io import locked
 from support.file_cases import update
+from support.models import paper_model
 
 
 @pytest.fixture
 def model(path: Path) -> Path:
-    SparseTensorClassifier().fit([["a"]], ["x"]).save(path)
+    paper_model().fit([["a"]], ["x"]).save(path)
     return path
 
 

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from stc import SparseTensorClassifier
 from stc._core.vocabulary import Vocabulary
 from stc._training.state import PHASE_HISTORY, POLICY_STATES, FittedState
 from stc.io import from_plain, to_plain
 from stc.io.plain import _CLASSES
 from support.conformance import SETTINGS
+from support.models import paper_model
 
 WORDS = st.text(max_size=3)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | WORDS
@@ -152,7 +152,7 @@ def assert_same_parts(one: Any, other: Any, place: str = "state") -> None:
 
 def test_tables_without_rows_keep_their_columns() -> None:
     X, y = [["a"], ["b"]], ["x", "y"]
-    state = SparseTensorClassifier().fit(X, y).fitted_.state
+    state = paper_model().fit(X, y).fitted_.state
     empty = FittedState(
         state.model, policy_values=POLICY_STATES.to_frame(), phase_history=PHASE_HISTORY.to_frame()
     )
@@ -185,7 +185,7 @@ def test_the_number_of_containers_does_not_grow_with_the_words(parameters: dict[
 
     def counted(words: int) -> int:
         text = " ".join(f"word{k}" for k in range(words))
-        model = SparseTensorClassifier(**parameters).fit([text, "other"], ["x", "y"])
+        model = paper_model(**parameters).fit([text, "other"], ["x", "y"])
         assert model.fitted_.model.vocabulary.size > words
         return containers(to_plain(model.fitted_.state))
 

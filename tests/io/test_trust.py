@@ -27,6 +27,7 @@ from stc.fitted import FittedModel
 from stc.io.header import PARAMETERS
 from stc.stores.keys import text_key
 from support.broken_files import sealed
+from support.models import paper_model
 from support.stores import another_store
 
 X, Y = stc.load_zoo()
@@ -75,7 +76,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def with_parameters(path: Path, **parameters: Any) -> None:
     """Save a model whose header has other parameters, with the digest that belongs to it."""
-    SparseTensorClassifier().fit(X, Y).save(path)
+    paper_model().fit(X, Y).save(path)
     metadata = pl.read_parquet_metadata(path)
     metadata.pop("ARROW:schema", None)
     header = json.loads(metadata["stc"])
@@ -205,9 +206,9 @@ def test_nor_does_a_learner_in_the_header_take_more(tmp_path: Path, name: str, k
 
 
 def test_every_parameter_of_the_estimator_is_written_and_no_other_is_read(tmp_path: Path) -> None:
-    assert set(SparseTensorClassifier().get_params()) == PARAMETERS
+    assert set(paper_model().get_params()) == PARAMETERS
     path = tmp_path / "zoo.stc.parquet"
-    SparseTensorClassifier().fit(X, Y).save(path)
+    paper_model().fit(X, Y).save(path)
     assert set(json.loads(pl.read_parquet_metadata(path)["stc"])["parameters"]) == PARAMETERS
 
 
@@ -226,7 +227,7 @@ def test_a_file_as_it_is_saved_is_loaded_without_a_trace(tmp_path: Path) -> None
 
 def test_a_parameter_in_a_store_is_refused_as_in_a_file(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/zoo.db"
-    for model in (SparseTensorClassifier(), SparseTensorClassifier().fit(X, Y)):
+    for model in (paper_model(), paper_model().fit(X, Y)):
         with stc.open_store(url) as store:
             store.create("zoo", model, overwrite=True)
         with sqlite3.connect(tmp_path / "zoo.db") as connection:
@@ -275,7 +276,7 @@ def test_nor_is_a_file_that_sqlite_may_take_for_a_uri(
     with nothing_happens(tmp_path), pytest.raises(SourceFileError, match="no such file"):
         stc.source(url, "zoo")
     with stc.open_store(url) as store:
-        store.create("zoo", SparseTensorClassifier())
+        store.create("zoo", paper_model())
         assert list(store) == ["zoo"]
     name = "zoo.db" if "uri" in url else "file:zoo.db"
     assert [path.name for path in tmp_path.glob("*.db")] == [name]
@@ -286,8 +287,8 @@ def test_reading_a_store_changes_nothing(tmp_path: Path, scheme: str) -> None:
     (folder := tmp_path / "store").mkdir()
     url = f"{scheme}:///{folder}/zoo.db"
     with stc.open_store(url) as store:
-        store.create("zoo", SparseTensorClassifier()).fit(X, Y)
-        store.create("empty", SparseTensorClassifier())
+        store.create("zoo", paper_model()).fit(X, Y)
+        store.create("empty", paper_model())
     before = contents(folder)
     for _ in range(2):
         with another_store(url) as store:

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.model_selection import KFold
 
-from stc import SparseTensorClassifier, SparseTensorClassifierCV
+from stc import SparseTensorClassifierCV
+from support.models import paper_model
 from support.tuning_cases import (
     COMMON,
     ONE,
@@ -136,5 +137,5 @@ def test_knots_come_from_all_items() -> None:
 
 def whole_knots(X: pl.DataFrame) -> list[float]:
     """The knots that a model of all these items has."""
-    fitted = SparseTensorClassifier(continuous=["n"]).fit(X, ["any"] * len(X))
+    fitted = paper_model(continuous=["n"]).fit(X, ["any"] * len(X))
     return list(fitted.fitted_.model.scales["n"].knots)

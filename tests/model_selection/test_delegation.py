@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import stc
 from stc import NeverLearntError, SparseTensorClassifier, SparseTensorClassifierCV
+from support.models import paper_model
 
 ONE: dict[str, Any] = {"power": 0.5, "balance": 1.0, "entropy": 1.0, "phases": None, "cv": 2}
 X = [["a", "u"], ["a", "v"], ["b", "u"], ["b", "v"]] * 5
@@ -23,7 +24,7 @@ def tuned(**more: Any) -> SparseTensorClassifierCV:
 
 
 def test_every_public_name_of_the_estimator_is_there() -> None:
-    parameters = SparseTensorClassifier().get_params()
+    parameters = paper_model().get_params()
     estimator = {name for name in dir(SparseTensorClassifier) if not name.startswith("_")}
     missing = estimator - set(dir(SparseTensorClassifierCV)) - set(parameters)
     assert missing == {"load"}  # a file holds the model that was chosen
@@ -53,7 +54,7 @@ def test_it_learns_more_and_unlearns() -> None:
     np.testing.assert_allclose(model.predict_proba(X), before, rtol=0, atol=1e-12)
     with pytest.raises(NeverLearntError, match="the batch '2' was never learnt"):
         model.unlearn([["c", "u"]], ["z"], batch_id="2")
-    model.merge(SparseTensorClassifier().fit([["d", "w"]], ["z"]))
+    model.merge(paper_model().fit([["d", "w"]], ["z"]))
     assert model.predict([["d", "w"]]).tolist() == ["z"]
     both = model + tuned()
     assert type(both) is SparseTensorClassifier
@@ -100,6 +101,6 @@ def test_the_best_parameters_are_complete_for_a_column_of_floats() -> None:
     labels = np.where(np.abs(number) > 1, "far", "near")
     model = SparseTensorClassifierCV(**ONE).fit(frame, labels)
     assert model.best_params_["continuous"] == "auto"
-    again = SparseTensorClassifier(**model.best_params_).fit(frame, labels)
+    again = paper_model(**model.best_params_).fit(frame, labels)
     np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
     assert again.score(frame, labels) > 0.95

@@ -29,6 +29,7 @@ from stc.plot import (
     PhaseDisplay,
     ProbabilityDisplay,
 )
+from support.models import paper_model
 
 mpl.use("Agg")
 
@@ -61,7 +62,7 @@ def _no_figure_is_left() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def zoo() -> SparseTensorClassifier:
-    return SparseTensorClassifier().fit(*load_zoo())
+    return paper_model().fit(*load_zoo())
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def waves() -> SparseTensorClassifier:
     shapes = "abc"
     robots = [{"head": a, "body": b, "tie": t} for a in shapes for b in shapes for t in "yn"] * 6
     y = ["friend" if robot["head"] == robot["body"] else "foe" for robot in robots]
-    return SparseTensorClassifier(entropy=0, phases="learn").fit(robots, y)
+    return paper_model(entropy=0, phases="learn").fit(robots, y)
 
 
 ROBOT = [{"head": "a", "body": "a", "tie": "y"}]
@@ -294,7 +295,7 @@ def test_every_kind_of_model_can_be_drawn(kind: str) -> None:
 
 
 def test_unseen_features_are_noted() -> None:
-    model = SparseTensorClassifier().fit(["good fun", "bad day"], ["+", "-"])
+    model = paper_model().fit(["good fun", "bad day"], ["+", "-"])
     one = LocalDisplay.from_estimator(model, ["good one"])
     assert one.figure_.get_supxlabel().splitlines() == ["share of the score", "never seen: one"]
     many = ProbabilityDisplay.from_estimator(model, ["good a b c d e"])
@@ -303,7 +304,7 @@ def test_unseen_features_are_noted() -> None:
 
 @pytest.mark.parametrize("kind", OF_ITEM)
 def test_items_about_which_nothing_is_known(kind: Any) -> None:
-    model = SparseTensorClassifier().fit(["good fun", "bad day"], ["+", "-"])
+    model = paper_model().fit(["good fun", "bad day"], ["+", "-"])
     display = kind.from_estimator(model, ["hm"])
     png(display)
     said = [text.get_text() for ax in display.axes_ for text in ax.texts]
@@ -331,7 +332,7 @@ def test_waves_that_cancel_have_no_shares() -> None:
 
 def test_a_hundred_classes_are_not_all_drawn() -> None:
     X = [{"a": f"v{k}", "b": f"w{k % 7}"} for k in range(100)]
-    model = SparseTensorClassifier().fit(X, [f"class {k:02d}" for k in range(100)])
+    model = paper_model().fit(X, [f"class {k:02d}" for k in range(100)])
     whole = GlobalDisplay.from_estimator(model)
     assert len(whole.axes_) == 10
     assert whole.figure_.get_supxlabel().endswith("and 90 more classes")
@@ -351,7 +352,7 @@ def test_a_hundred_classes_are_not_all_drawn() -> None:
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names_are_drawn(name: str) -> None:
     X = [{name or "empty": name, "b": "1"}, {name or "empty": "no", "b": "2"}]
-    model = SparseTensorClassifier().fit(X, [f"{name}!", "other"])
+    model = paper_model().fit(X, [f"{name}!", "other"])
     explanation = model.explain_local([{**X[0], "b": f"new {name}"}])
     for item in OF_ITEM:
         display = item.from_explanation(explanation)
@@ -386,7 +387,7 @@ def test_names_are_what_they_were_as_far_as_can_be() -> None:
 @pytest.mark.parametrize("long", ["W" * 99, "short"], ids=["long", "short"])
 def test_nothing_is_cut_off_or_covers_a_title(kind: Any, long: str) -> None:
     X = [[f"{long} {k} {own}" for k in range(12)] for own in "abc"]
-    model = SparseTensorClassifier().fit(X, [f"{own} {long}" for own in "xyz"])
+    model = paper_model().fit(X, [f"{own} {long}" for own in "xyz"])
     mixed = [["new one", *X[1][1:4], *X[0][4:]]]
     display = kind.from_estimator(model, *([mixed] if kind in OF_ITEM else []))
     display.figure_.draw_without_rendering()

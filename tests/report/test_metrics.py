@@ -7,9 +7,9 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from stc import SparseTensorClassifier
 from stc.exceptions import ParameterError
 from stc.report import Report, report
+from support.models import paper_model
 from support.report_cases import REVIEWS, STARS, data_of, name_of
 
 
@@ -106,7 +106,7 @@ def test_card(zoo, zoo_page):
 
 def test_marked_words_put_together_are_the_text():
     texts = ["What  good\nfun, don't!", "", "bad bad"]
-    model = SparseTensorClassifier(ngrams=2).fit(REVIEWS, STARS)
+    model = paper_model(ngrams=2).fit(REVIEWS, STARS)
     data = data_of(report(model, texts, ["+", "-", "?"]))
     assert ["".join(item["s"]) for item in data["items"]] == texts
     first = data["items"][0]
@@ -118,7 +118,7 @@ def test_marked_words_put_together_are_the_text():
 
 def test_same_bytes_twice(zoo, zoo_page):
     assert report(*zoo, title="Zoo & co").html == zoo_page.html
-    model = SparseTensorClassifier(tokenizer=lambda text: text.split()).fit(REVIEWS, STARS)
+    model = paper_model(tokenizer=lambda text: text.split()).fit(REVIEWS, STARS)
     assert report(model, REVIEWS).html == report(model, REVIEWS).html
 
 
@@ -136,7 +136,7 @@ def test_not_all_counterfactuals_are_computed():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (250, 3)).astype(str)
     y = X[:, 0]
-    data = data_of(report(SparseTensorClassifier().fit(X, y), X))
+    data = data_of(report(paper_model().fit(X, y), X))
     assert [item["cf"] is not None for item in data["items"]] == [k < 200 for k in range(250)]
 
 

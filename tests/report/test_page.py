@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from stc import SparseTensorClassifier, SparseTensorClassifierCV, load_zoo
+from stc import SparseTensorClassifierCV, load_zoo
 from stc.report import Report, report
+from support.models import paper_model
 from support.report_cases import REVIEWS, STARS, data_of, name_of
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -31,63 +32,63 @@ ARGUMENTS = [
 
 def _records():
     X = [{"a": ["x", "y"], "b": 1}, {"a": "x", "b": None}, {"b": 2, "c": 3}]
-    return SparseTensorClassifier().fit(X, ["k", "l", "k"]), X, ["k", "l", "new"]
+    return paper_model().fit(X, ["k", "l", "k"]), X, ["k", "l", "new"]
 
 
 def _frame():
     X = pl.DataFrame({"size": np.linspace(0, 9, 30), "kind": ["u", "v", "w"] * 10})
     y = [k % 2 for k in range(30)]
-    return SparseTensorClassifier(continuous=["size"], missing="category").fit(X, y), X, y
+    return paper_model(continuous=["size"], missing="category").fit(X, y), X, y
 
 
 def _counts():
     X = sparse.csr_array(np.random.default_rng(0).integers(0, 3, (20, 6)))
     y = ["a", "b"] * 10
-    return SparseTensorClassifier().fit(X, y), X, y
+    return paper_model().fit(X, y), X, y
 
 
 def _joint():
     X = [["a", "b"], ["a", "c"], ["d", "c"]]
     y = pl.DataFrame({"sky": ["grey", "blue", "blue"], "wind": [1, 2, 2]})
-    return SparseTensorClassifier().fit(X, y), X, y
+    return paper_model().fit(X, y), X, y
 
 
 def _targets():
     X = pl.DataFrame({"month": [1, 7, 1], "sky": ["grey", "blue", "grey"], "wind": [5, 1, 1]})
-    return SparseTensorClassifier(targets=["sky", "wind"]).fit(X), X, None
+    return paper_model(targets=["sky", "wind"]).fit(X), X, None
 
 
 def _sets():
     X, y = [["a", "b"], ["b", "c"], ["a", "c"]], [{"x"}, {"y", "z"}, {"x", "z"}]
-    return SparseTensorClassifier(label_threshold=0.5).fit(X, y), X, [{"x"}, {"y"}, {"new"}]
+    return paper_model(label_threshold=0.5).fit(X, y), X, [{"x"}, {"y"}, {"new"}]
 
 
 def _indicator():
     X, y = [["a", "b"], ["b", "c"], ["a", "c"]], np.array([[1, 0], [0, 1], [1, 1]])
-    return SparseTensorClassifier(label_threshold=0.5).fit(X, y), X, y
+    return paper_model(label_threshold=0.5).fit(X, y), X, y
 
 
 def _soft():
     X, y = [["a"], ["b"]], [{"x": 0.9, "y": 0.1}, {"x": 0.2, "y": 0.8}]
-    return SparseTensorClassifier().fit(X, y), X, y
+    return paper_model().fit(X, y), X, y
 
 
 def _interactions():
     X, y = load_zoo()
-    return SparseTensorClassifier(interactions=2).fit(X, y), X[:12], y[:12]
+    return paper_model(interactions=2).fit(X, y), X[:12], y[:12]
 
 
 def _dimensions():
     X, y = load_zoo()
     X = X.select("milk", "eggs", "legs")
     policy = [["milk", "eggs", "legs"], ["legs"]]
-    return SparseTensorClassifier(dimensions="each", policy=policy).fit(X, y), X[:12], y[:12]
+    return paper_model(dimensions="each", policy=policy).fit(X, y), X[:12], y[:12]
 
 
 def _phases():
     X = [[a, b] for a in "uvw" for b in "uvw"] * 5
     y = [a == b for a, b in X]
-    return SparseTensorClassifier(entropy=0).fit(X, y).learn_phases(X, y), X[:20], y[:20]
+    return paper_model(entropy=0).fit(X, y).learn_phases(X, y), X[:20], y[:20]
 
 
 def _tuned():
@@ -97,11 +98,11 @@ def _tuned():
 
 
 def _one_class():
-    return SparseTensorClassifier().fit([["a"], ["b"]], ["x", "x"]), [["a"], ["c"]], ["x", "x"]
+    return paper_model().fit([["a"], ["b"]], ["x", "x"]), [["a"], ["c"]], ["x", "x"]
 
 
 def _unlabelled():
-    return SparseTensorClassifier().fit(REVIEWS, STARS), pl.Series(REVIEWS), None
+    return paper_model().fit(REVIEWS, STARS), pl.Series(REVIEWS), None
 
 
 KINDS = [
@@ -259,7 +260,7 @@ def test_screenshots(opened, zoo_page, scheme, width):
 
 
 def test_text_page(opened):
-    model = SparseTensorClassifier().fit(REVIEWS, STARS)
+    model = paper_model().fit(REVIEWS, STARS)
     text = "What  good\n<b>fun</b>, don't!"
     tab = opened(report(model, [text, "bad"], ["+", "+"]))
     marks = tab.locator(".text mark.for")
@@ -362,7 +363,7 @@ def test_hostile_attributes_and_values(opened, monkeypatch):
     monkeypatch.setattr("stc.report.items._WORK", 30_000)  # few counterfactuals, to be fast
     X = [{name: name, f"{name} too": LONG, "same": name} for name in HOSTILE]
     y = [HOSTILE[k % 2] for k in range(200)]
-    page = report(SparseTensorClassifier().fit(X, y), X, y, title=HOSTILE[1] + "\ud800")
+    page = report(paper_model().fit(X, y), X, y, title=HOSTILE[1] + "\ud800")
     assert len(page.html) < 1_000_000
     unharmed(opened(page), range(0, 200, 13))
 
@@ -371,13 +372,13 @@ def test_hostile_classes(opened, monkeypatch):
     monkeypatch.setattr("stc.report.items._WORK", 30_000)
     X = [[k, k % 7] for k in range(200)]
     y = ["<script>alert('never learnt')</script>", *HOSTILE[1:]]
-    page = report(SparseTensorClassifier().fit(X, HOSTILE), X, y)
+    page = report(paper_model().fit(X, HOSTILE), X, y)
     assert len(page.html) < 1_000_000
     unharmed(opened(page), range(0, 200, 13))
 
 
 def test_a_class_of_a_million_signs(opened):
-    page = report(SparseTensorClassifier().fit([["a"], ["b"]], [LONG, "x"]), [["a"]], [LONG])
+    page = report(paper_model().fit([["a"], ["b"]], [LONG, "x"]), [["a"]], [LONG])
     assert len(page.html) < 100_000
     assert "1,000,000 characters" in opened(page).inner_text("#detail")
 
@@ -385,7 +386,7 @@ def test_a_class_of_a_million_signs(opened):
 def test_hostile_texts(opened):
     texts = [*HOSTILE, LONG, " ".join(HOSTILE)]
     y = [f"class{k % 3}" for k in range(len(texts))]
-    model = SparseTensorClassifier(tokenizer=str.split).fit(texts, y)
+    model = paper_model(tokenizer=str.split).fit(texts, y)
     unharmed(opened(report(model, texts, y)), [*range(0, 200, 17), 200, 201])
 
 
@@ -395,7 +396,7 @@ def test_a_thousand_texts_are_small_and_open_fast(opened):
     frequency = 1 / np.arange(1, len(words) + 1)
     drawn = rng.choice(words, (1000, 250), p=frequency / frequency.sum())
     texts = [" ".join(own) for own in drawn]
-    model = SparseTensorClassifier().fit(texts[:900], rng.integers(0, 20, 900).astype(str))
+    model = paper_model().fit(texts[:900], rng.integers(0, 20, 900).astype(str))
     y = model.predict(texts)
     y[:100] = "0"
     start = time.perf_counter()

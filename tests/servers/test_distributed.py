@@ -21,6 +21,7 @@ from stc.sources.dask import DaskBackend, DaskFiles
 from stc.sources.partitions import Partition, shared_out
 from stc.sources.protocol import BATCH_ROWS
 from stc.sources.spark import SparkBackend, SparkFiles, sum_of
+from support.models import paper_model
 
 pytestmark = [
     # PySpark 4.3 says so whenever it finds pandas 3, whether or not it is used.
@@ -40,7 +41,7 @@ class Learn:
         self.parameters = parameters
 
     def __call__(self, frames: Iterable[pl.DataFrame]) -> Model | None:
-        model = SparseTensorClassifier(**self.parameters)
+        model = paper_model(**self.parameters)
         for frame in frames:
             assert frame.columns == list(self.columns)
             assert 0 < frame.height <= BATCH_ROWS
@@ -100,7 +101,7 @@ def data() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def fitted(data: pl.DataFrame) -> SparseTensorClassifier:
-    return SparseTensorClassifier().fit(data.drop("id", "class"), data["class"])
+    return paper_model().fit(data.drop("id", "class"), data["class"])
 
 
 Make = Callable[..., Any]
@@ -300,7 +301,7 @@ def test_an_error_of_a_worker_has_its_class_and_its_fields(make: Make, tmp_path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_that_fail_leave_nothing(make: Make, tmp_path: Path) -> None:
     good = broken().with_columns(words=pl.struct(good=1.0))
-    model = SparseTensorClassifier().fit(good.select("words"), good["class"])
+    model = paper_model().fit(good.select("words"), good["class"])
     task = Answer(model, good.columns)
     source = make(good, broken())
     with pytest.raises(ValueError, match=r"^column 'words', item 1: a weight must be finite"):
@@ -327,7 +328,7 @@ class Mixed(Learn):
     @staticmethod
     def _model(frame: pl.DataFrame) -> Model:
         y = frame["class"] if frame["x"][0] == "a" else pl.Series([1] * frame.height)
-        return SparseTensorClassifier().fit(frame.select("x"), y).fitted_.model
+        return paper_model().fit(frame.select("x"), y).fitted_.model
 
 
 @pytest.mark.parametrize("kind", ["dask", *FILES])
@@ -411,7 +412,7 @@ def test_dask_cells_of_pandas(dask_client: Any) -> None:
     with dask.config.set({"dataframe.convert-string": False}):
         source = DaskBackend(dd.from_pandas(frame, npartitions=2))
         task = Learn(frame.columns)
-        model = SparseTensorClassifier().fit(frame.drop(columns="class"), frame["class"])
+        model = paper_model().fit(frame.drop(columns="class"), frame["class"])
         assert_same_model(source.learn(task), model.fitted_.model)
         types = source.head(["lists", "set"], 3).dtypes
     assert types == [pl.List(pl.String), pl.Object]
@@ -510,7 +511,7 @@ def test_large_files_are_split(
     model = source.learn(Learn(data.columns))
     assert model is not None
     assert model.class_mass.tolist() == [rows / 2, rows / 2]
-    fitted = SparseTensorClassifier().fit(data.head(2).select("x"), data.head(2)["class"])
+    fitted = paper_model().fit(data.head(2).select("x"), data.head(2)["class"])
     source.predict(Answer(fitted, data.columns), tmp_path / "answers")
     assert len(list((tmp_path / "answers").iterdir())) == 3
     found = pl.read_parquet(tmp_path / "answers")  # in the order of the items

@@ -14,9 +14,9 @@ import sqlalchemy
 from psycopg import sql
 
 import stc
-from stc import SparseTensorClassifier
 from stc._utils.database_url import DatabaseURL
 from stc.exceptions import SourceFileError, StoreError
+from support.models import paper_model
 from support.postgresql import Server
 from support.secret_cases import (
     CANARY,
@@ -88,7 +88,7 @@ def test_every_password_connects_and_is_hidden(
         ),
     }[shape]
     with stc.open_store(url) as store:
-        model = store.create("zoo", SparseTensorClassifier(power=0.4), overwrite=True).fit(X, Y)
+        model = store.create("zoo", paper_model(power=0.4), overwrite=True).fit(X, Y)
         found = list(shown_by_store(store))
         if password == CANARY:
             found += shown_by_model(model, X, Y, tmp_path)
@@ -98,7 +98,7 @@ def test_every_password_connects_and_is_hidden(
     # Through SQLAlchemy and, for the rows, through libpq by way of ADBC.
     data = stc.source(url, table_in(url))
     assert_hidden(repr(data))
-    assert SparseTensorClassifier().fit(data, "kind").score(data, "kind") == 1
+    assert paper_model().fit(data, "kind").score(data, "kind") == 1
 
 
 def test_a_raw_at_sign_and_colon_connect(postgresql_server: Server, database: str) -> None:
@@ -120,7 +120,7 @@ def test_a_wrong_password_is_hidden(
         for call in (
             lambda: list(store),
             lambda: store["zoo"],
-            lambda: store.create("zoo", SparseTensorClassifier()),
+            lambda: store.create("zoo", paper_model()),
         ):
             with pytest.raises(StoreError, match="password authentication failed") as refused:
                 call()
@@ -140,10 +140,10 @@ def test_a_password_that_changes_is_hidden_by_every_driver(
     set_password(postgresql_server, password)
     url = address(postgresql_server, database, f"{escaped(USER)}:{escaped(password)}")
     data = stc.source(url, table_in(url))
-    model = SparseTensorClassifier().fit(data, "kind")
+    model = paper_model().fit(data, "kind")
     set_password(postgresql_server, "another")
     calls: dict[str, Any] = {
-        "fit": lambda: SparseTensorClassifier().fit(data, "kind"),
+        "fit": lambda: paper_model().fit(data, "kind"),
         "predict": lambda: model.predict(data),
         "to": lambda: model.predict(data, to="answers"),
     }
@@ -167,7 +167,7 @@ def test_a_server_that_stops_is_an_error_without_the_secret(
     set_password(postgresql_server, CANARY)
     url = address(postgresql_server, database, f"{escaped(USER)}:{CANARY}")
     with stc.open_store(url) as store:
-        model = store.create("zoo", SparseTensorClassifier(), overwrite=True).fit(X, Y)
+        model = store.create("zoo", paper_model(), overwrite=True).fit(X, Y)
         postgresql_server.stop()
         try:
             with pytest.raises(StoreError) as refused:
@@ -184,7 +184,7 @@ def test_a_pickled_model_takes_the_password_of_its_process(
     set_password(postgresql_server, CANARY)
     url = address(postgresql_server, database, f"{escaped(USER)}:{CANARY}")
     with stc.open_store(url) as store:
-        model = store.create("zoo", SparseTensorClassifier(), overwrite=True).fit(X, Y)
+        model = store.create("zoo", paper_model(), overwrite=True).fit(X, Y)
         data, expected = pickle.dumps(model), model.predict_proba(X)
     assert_hidden(data)
     with pytest.raises(StoreError, match="no password supplied") as refused:

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import stc
-from stc import SparseTensorClassifier
 from stc.sources import prediction
 from support.conformance import assert_same
 from support.edge_cases import FRAME, IN_MEMORY, ITEMS, plain
+from support.models import paper_model
 
 
 @pytest.mark.parametrize("kind", IN_MEMORY)
@@ -75,7 +75,7 @@ def test_columns_are_found_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet", ".arrow"])
 def test_several_labels_are_written_as_lists(tmp_path: Path, ending: str) -> None:
     items = pl.DataFrame({"a": ["x", "y"]})
-    model = SparseTensorClassifier(label_threshold=0.01).fit(items, [["p"], ["p", "q"]])
+    model = paper_model(label_threshold=0.01).fit(items, [["p"], ["p", "q"]])
     to = model.predict(items, to=tmp_path / f"answers{ending}")
     read: Any = {".jsonl": pl.read_ndjson, ".parquet": pl.read_parquet, ".arrow": pl.read_ipc}[
         ending
@@ -86,7 +86,7 @@ def test_several_labels_are_written_as_lists(tmp_path: Path, ending: str) -> Non
 def test_a_model_of_documents_takes_the_column_or_the_texts(tmp_path: Path) -> None:
     frame = pl.DataFrame({"id": [1, 2], "body": ["good fun", "dull"], "class": ["+", "-"]})
     frame.write_parquet(tmp_path / "d.parquet")
-    model = SparseTensorClassifier().fit(stc.source(tmp_path / "d.parquet", text="body"), "class")
+    model = paper_model().fit(stc.source(tmp_path / "d.parquet", text="body"), "class")
     for data in (tmp_path / "d.parquet", frame, frame.to_dicts(), frame["body"], [*frame["body"]]):
         assert model.predict(data).tolist() == ["+", "-"]
     with pytest.raises(ValueError, match="'body'"):

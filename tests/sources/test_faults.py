@@ -14,10 +14,10 @@ import pytest
 import sqlalchemy
 
 import stc
-from stc import SparseTensorClassifier
 from stc.exceptions import DataError, MissingColumnError, ParameterError, SourceFileError
 from stc.sources.faults import find_fault
 from support.edge_cases import FRAME, plain
+from support.models import paper_model
 
 RECORD = '{"a": 1, "class": "x"}\n'
 ENCODING = "the text is not UTF-8; convert the file to UTF-8"
@@ -58,7 +58,7 @@ def test_a_malformed_file(
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DataError) as refused:
-        SparseTensorClassifier().fit(path, "class")
+        paper_model().fit(path, "class")
     error = refused.value
     assert (error.path, error.row, error.column) == (str(path), row, column)
     assert message in str(error)
@@ -73,7 +73,7 @@ def test_a_damaged_parquet_file(tmp_path: Path, place: int) -> None:
     content[place : place + 50] = bytes([255]) * 50  # of the first page, or of the footer
     path.write_bytes(content)
     with pytest.raises(DataError, match="cannot be read as Parquet") as refused:
-        SparseTensorClassifier().fit(path, "class")
+        paper_model().fit(path, "class")
     assert refused.value.path == str(path)
 
 
@@ -81,11 +81,11 @@ def test_rows_are_counted_over_all_files(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("a,class\n1,x\n2,y\n")
     (tmp_path / "2.csv").write_text("a,class\n1,x\n2,3,y\n")
     with pytest.raises(DataError) as refused:
-        SparseTensorClassifier().fit(f"{tmp_path}/*.csv", "class")
+        paper_model().fit(f"{tmp_path}/*.csv", "class")
     assert (refused.value.path, refused.value.row) == (str(tmp_path / "2.csv"), 3)
     (tmp_path / "2.csv").write_text("b,class\n1,x\n")
     with pytest.raises(DataError, match=r"its columns are \['b', 'class'\]") as refused:
-        SparseTensorClassifier().fit(f"{tmp_path}/*.csv", "class")
+        paper_model().fit(f"{tmp_path}/*.csv", "class")
     assert (refused.value.path, refused.value.row) == (str(tmp_path / "2.csv"), None)
 
 
@@ -107,11 +107,11 @@ def test_files_with_other_columns_or_types(tmp_path: Path) -> None:
     FRAME.write_parquet(tmp_path / "1.parquet")
     FRAME.drop("a").write_parquet(tmp_path / "2.parquet")
     with pytest.raises(MissingColumnError, match="no column 'a'") as refused:
-        SparseTensorClassifier().fit(f"{tmp_path}/*.parquet", "class")
+        paper_model().fit(f"{tmp_path}/*.parquet", "class")
     assert refused.value.path == str(tmp_path / "2.parquet")
     FRAME.with_columns(a=pl.lit([1, 2])).write_parquet(tmp_path / "2.parquet")
     with pytest.raises(DataError, match="the data cannot be read as Parquet: "):
-        SparseTensorClassifier().fit(f"{tmp_path}/*.parquet", "class")
+        paper_model().fit(f"{tmp_path}/*.parquet", "class")
     (tmp_path / "3.csv").write_text("a,class\n1,x\n")
     with pytest.raises(ParameterError, match="the format differs") as mixed:
         stc.source(f"{tmp_path}/[23].*")
@@ -129,7 +129,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert refused.value.path == str(path)
     path.unlink()
     with pytest.raises(SourceFileError, match=r"(?i)no such file") as refused:
-        SparseTensorClassifier().fit(data, "class")
+        paper_model().fit(data, "class")
     assert refused.value.path == str(path)
     with pytest.raises(SourceFileError, match=r"read remote files with stc\.source\(polars"):
         stc.source("s3://bucket/d.parquet")
@@ -140,7 +140,7 @@ def test_what_is_decompressed_is_deleted(tmp_path: Path, monkeypatch: pytest.Mon
     path = tmp_path / "d.csv.gz"
     path.write_bytes(gzip.compress(b"a,class\n1,x\n2,y\n"))
     data = stc.source(path)
-    assert SparseTensorClassifier().fit(data, "class").predict(data).tolist() == ["x", "y"]
+    assert paper_model().fit(data, "class").predict(data).tolist() == ["x", "y"]
     assert len(list(tmp_path.iterdir())) == 2
     del data
     assert list(tmp_path.iterdir()) == [path]
@@ -154,9 +154,7 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     folder = tmp_path / "d.parquet"
     folder.mkdir()
     FRAME.drop("w").write_parquet(folder / "part.parquet")
-    assert SparseTensorClassifier().fit(folder, "class").predict(folder).tolist() == [
-        *FRAME["class"]
-    ]
+    assert paper_model().fit(folder, "class").predict(folder).tolist() == [*FRAME["class"]]
 
 
 def test_the_name_of_a_file_is_not_a_pattern(tmp_path: Path) -> None:
@@ -168,7 +166,7 @@ def test_the_name_of_a_file_is_not_a_pattern(tmp_path: Path) -> None:
 def test_a_lazy_frame_that_cannot_be_evaluated() -> None:
     lazy = pl.LazyFrame({"a": ["1", "x"], "class": ["p", "q"]}).cast({"a": pl.Int64})
     with pytest.raises(DataError, match="cannot be read as a lazy frame: conversion"):
-        SparseTensorClassifier().fit(stc.source(lazy), "class")
+        paper_model().fit(stc.source(lazy), "class")
 
 
 def test_a_relation_that_cannot_be_evaluated() -> None:
@@ -178,7 +176,7 @@ def test_a_relation_that_cannot_be_evaluated() -> None:
         "FROM range(9000) AS numbers(k)"
     )
     with pytest.raises(DataError, match="DuckDB cannot evaluate the relation: Conversion"):
-        SparseTensorClassifier().fit(relation, "class")
+        paper_model().fit(relation, "class")
     connection.execute("CREATE TABLE taken AS SELECT 1 AS a")
     answered = connection.from_arrow(FRAME.drop("w").to_arrow())
     with pytest.raises(ParameterError, match=r"to='taken': .*already exists"):
@@ -189,7 +187,7 @@ def test_a_connection_can_be_used_after_an_error() -> None:
     connection = duckdb.connect()
     relation = connection.sql("SELECT k / 7 AS a, 'p' AS class, -1 AS w FROM range(900000) AS t(k)")
     with pytest.raises(DataError, match="must be finite and not negative") as refused:
-        SparseTensorClassifier().fit(relation, "class", "w")
+        paper_model().fit(relation, "class", "w")
     assert connection.sql("SELECT 1").fetchall() == [(1,)]
     assert refused.value.__traceback__ is not None  # with all that its frames refer to
 
@@ -219,7 +217,7 @@ def test_a_database_that_cannot_be_read(tmp_path: Path) -> None:
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("DROP TABLE items"))
     with pytest.raises(SourceFileError, match="the database cannot be read: no such") as refused:
-        SparseTensorClassifier().fit(data, "class")
+        paper_model().fit(data, "class")
     assert refused.value.path == url
     engine.dispose()
 

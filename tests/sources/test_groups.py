@@ -8,10 +8,10 @@ import duckdb
 import polars as pl
 import pytest
 
-from stc import SparseTensorClassifier
 from stc.sources.duckdb import group_counts
 from stc.sources.protocol import COUNT, MASS, GroupPlan
 from support.conformance import corpus
+from support.models import paper_model
 
 FRAME = pl.DataFrame(
     {
@@ -64,7 +64,7 @@ def test_bad_rows_are_left_to_the_kernel(bad: float | None) -> None:
 def test_the_same_corpus_as_in_memory(weight: str | None, missing: str) -> None:
     frame = FRAME if weight else FRAME.drop("weight")
     models = [
-        SparseTensorClassifier(missing=missing).fit(data, "class", weight)
+        paper_model(missing=missing).fit(data, "class", weight)
         for data in (frame, duckdb.from_arrow(frame.to_arrow()))
     ]
     assert corpus(models[0]) == corpus(models[1])

@@ -14,8 +14,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import stc
-from stc import SparseTensorClassifier
 from support.conformance import assert_same, corpus
+from support.models import paper_model
 
 DAY = date(2026, 1, 1)
 CELLS: dict[str, tuple[Any, list[Any]]] = {
@@ -89,10 +89,10 @@ def test_small_batches_are_one_fit(
     y = frame.select(target) if seed % 3 == 0 else frame["t"]
     weight = "w" if seed % 2 else None
     weights = frame["w"].to_numpy() if weight else None
-    memory = SparseTensorClassifier(**params).fit(frame.select(items), y, weights)
+    memory = paper_model(**params).fit(frame.select(items), y, weights)
     for own in sources:
         source = stc.source(own, columns=items)
-        fitted = SparseTensorClassifier(**params).fit(source, target, weight)
+        fitted = paper_model(**params).fit(source, target, weight)
         assert corpus(fitted) == corpus(memory)
         assert str(fitted.classes_) == str(memory.classes_)
         X = frame.select(items)
@@ -117,5 +117,5 @@ def test_types_of_duckdb_are_those_of_their_arrow() -> None:
             f"SELECT CAST('{first}' AS {kind}) AS a, 'p' AS class UNION ALL "
             f"SELECT CAST('{second}' AS {kind}), 'q' UNION ALL SELECT NULL, 'q'"
         )
-        memory = SparseTensorClassifier().fit(relation.pl(), "class")
-        assert corpus(SparseTensorClassifier().fit(relation, "class")) == corpus(memory)
+        memory = paper_model().fit(relation.pl(), "class")
+        assert corpus(paper_model().fit(relation, "class")) == corpus(memory)

@@ -12,6 +12,7 @@ from stc.exceptions import DataError, ParameterError, ParameterTypeError
 from stc.sql import expressions
 from support.databases import DuckDB, SQLite
 from support.export_cases import ANY_CASE, CASES, Database, check, close, typed_columns
+from support.models import paper_model
 
 
 @pytest.fixture(params=[DuckDB, SQLite], ids=lambda kind: kind.dialect)
@@ -45,7 +46,7 @@ def test_sqlite_gets_many_rows_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def lights() -> SparseTensorClassifier:
-    return SparseTensorClassifier().fit([{"light": "red"}, {"light": "green"}], ["stop", "go"])
+    return paper_model().fit([{"light": "red"}, {"light": "green"}], ["stop", "go"])
 
 
 def asked(database: Database, model: SparseTensorClassifier, rows: list[tuple]) -> dict:
@@ -80,7 +81,7 @@ def test_rows_that_say_nothing(database: Database) -> None:
 
 
 def test_rows_of_one_feature_add_up(database: Database) -> None:
-    model = SparseTensorClassifier().fit([{"a": ["u", "v"]}, {"a": ["v", "w", "w"]}], ["x", "y"])
+    model = paper_model().fit([{"a": ["u", "v"]}, {"a": ["v", "w", "w"]}], ["x", "y"])
     once = [("i", "a=u", 3.0), ("i", "a=w", 2.0)]
     parts = [("i", "a=u", 1.0), ("i", "a=w", 2.0), ("i", "a=u", 2.0)]
     found = asked(database, model, once)["i"]
@@ -90,7 +91,7 @@ def test_rows_of_one_feature_add_up(database: Database) -> None:
 
 def test_query_follows_the_parameters(database: Database) -> None:
     X, y = load_zoo()
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     for power in (0.2, 1.0):
         check(database, model.set_params(power=power), X[:20])
 
@@ -98,7 +99,7 @@ def test_query_follows_the_parameters(database: Database) -> None:
 def test_scores_that_would_vanish(database: Database) -> None:
     """The power 1/p of a small share is no double, and PostgreSQL refuses to compute it."""
     X = [{"a": k % 3, "b": k % 5, "c": k % 7} for k in range(60)]
-    model = SparseTensorClassifier(power=0.001).fit(X, [k % 4 for k in range(60)])
+    model = paper_model(power=0.001).fit(X, [k % 4 for k in range(60)])
     check(database, model, pl.DataFrame(X))
 
 
@@ -106,7 +107,7 @@ def test_scores_that_would_vanish(database: Database) -> None:
 
 
 def test_names_that_two_features_share() -> None:
-    model = SparseTensorClassifier().fit([{"a": "b=c"}, {"a=b": "c"}], ["x", "y"])
+    model = paper_model().fit([{"a": "b=c"}, {"a=b": "c"}], ["x", "y"])
     with pytest.raises(DataError, match=r"have the same name 'a=b=c'.*give data="):
         model.to_sql()
     # From a table of items there is no doubt.
@@ -122,9 +123,9 @@ def test_text_that_sqlglot_has_a_meaning_for(form: str) -> None:
     """Indenting would turn this word into the end of a line."""
     mark = "__SQLGLOT__LB__"
     for model in (
-        SparseTensorClassifier().fit([{"a": mark}, {"a": "v"}], ["x", "y"]),
-        SparseTensorClassifier().fit([{mark: "u"}, {mark: "v"}], ["x", "y"]),
-        SparseTensorClassifier().fit([{"a": "u"}, {"a": "v"}], [mark, "y"]),
+        paper_model().fit([{"a": mark}, {"a": "v"}], ["x", "y"]),
+        paper_model().fit([{mark: "u"}, {mark: "v"}], ["x", "y"]),
+        paper_model().fit([{"a": "u"}, {"a": "v"}], [mark, "y"]),
     ):
         assert mark in model.to_sql(form=form)
 
@@ -169,19 +170,17 @@ def test_what_is_refused() -> None:
         model.to_sql(features="stc_items")
     with pytest.raises(ParameterTypeError, match="item is a string, got int"):
         model.to_sql(data="t", item=7)
-    texts = SparseTensorClassifier().fit(["good", "bad"], ["+", "-"])
+    texts = paper_model().fit(["good", "bad"], ["+", "-"])
     with pytest.raises(ParameterError, match=r"data='t' needs attributes.*from documents"):
         texts.to_sql(data="t")
-    null = SparseTensorClassifier().fit([["a\0"], ["b"]], ["+", "-"])
+    null = paper_model().fit([["a\0"], ["b"]], ["+", "-"])
     with pytest.raises(DataError, match=r"'x0=a.x00' holds the character NUL"):
         null.to_sql()
-    apart = SparseTensorClassifier(power=600.0).fit(
-        [["a"]] * 999 + [["b"]], ["+"] * 998 + ["-"] * 2
-    )
+    apart = paper_model(power=600.0).fit([["a"]] * 999 + [["b"]], ["+"] * 998 + ["-"] * 2)
     with pytest.raises(ParameterError, match="too far apart"):
         apart.to_sql()
     both = pl.DataFrame({"a": ["b_c", "b"], "a_b": ["c", "d"]})
-    joint = SparseTensorClassifier().fit([["u"], ["v"]], both)
+    joint = paper_model().fit([["u"], ["v"]], both)
     with pytest.raises(DataError, match="columns of the same name"):
         joint.to_sql(form="wide")
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from stc import SparseTensorClassifier, StoreError, open_store
+from stc import StoreError, open_store
 from support import store_stress
 from support.disks import disk, locked, read_only, read_only_view
 from support.edge_cases import FRAME, ITEMS, plain
 from support.file_stores import FILES, check_read_only, file_of, kept, refused, unharmed, writes
+from support.models import paper_model
 from support.stores import close_stores
 
 
@@ -161,9 +162,7 @@ def test_a_failed_creation_leaves_no_model(tmp_path):
     for kind in FILES:
         with disk(tmp_path / kind, "2m") as folder:
             url = FILES[kind].format(folder)
-            large = SparseTensorClassifier().fit(
-                [[f"value {k}"] for k in range(60_000)], [0] * 60_000
-            )
+            large = paper_model().fit([[f"value {k}"] for k in range(60_000)], [0] * 60_000)
             with open_store(url) as store:
                 with pytest.raises(StoreError, match="the disk is full"):
                     store.create("zoo", large)

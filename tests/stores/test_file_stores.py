@@ -12,12 +12,13 @@ from multiprocessing import Pipe
 
 import pytest
 
-from stc import SparseTensorClassifier, open_store
+from stc import open_store
 from stc.exceptions import ModelNotFoundError, ParameterError, ParameterTypeError, StoreError
 from stc.stores.transaction import Writing
 from support import store_stress
 from support.edge_cases import FRAME, ITEMS, plain
 from support.file_stores import FILES, file_of, kept, refused, unharmed, writes
+from support.models import paper_model
 from support.store_cases import SharedStoreCases, StoreCases, schema_of
 from support.stores import close_stores, database_of
 
@@ -57,8 +58,8 @@ def test_opening_and_reading_make_no_file(url):
 
 def test_a_refused_model_makes_no_file(url):
     for model, error in (
-        (SparseTensorClassifier(power=-1), ValueError),
-        (SparseTensorClassifier(power="x"), ValueError),
+        (paper_model(power=-1), ValueError),
+        (paper_model(power="x"), ValueError),
         ("no model", TypeError),
     ):
         with pytest.raises(error):
@@ -102,7 +103,7 @@ def test_a_file_that_was_removed_is_made_again(url):
     with pytest.raises(ModelNotFoundError):
         model.partial_fit(ITEMS, FRAME["class"])
     assert not file_of(url).exists()
-    store.create("zoo", SparseTensorClassifier()).partial_fit(ITEMS, FRAME["class"], batch_id="b")
+    store.create("zoo", paper_model()).partial_fit(ITEMS, FRAME["class"], batch_id="b")
     for file in file_of(url).parent.iterdir():
         file.unlink()
     store.create("zoo", plain())

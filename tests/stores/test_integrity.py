@@ -22,6 +22,7 @@ from stc.stores.integrity import checksum, sum_of_checksums
 from stc.stores.keys import text_key
 from support.conformance import SETTINGS, corpus
 from support.marking import slow_but
+from support.models import paper_model
 from support.stores import opened
 from support.strategies import PROFILE
 
@@ -129,7 +130,7 @@ def data_of(kind: str) -> tuple[SparseTensorClassifier, Any, Any]:
     if kind == "counts":
         X = sparse.random(60, 9, 0.4, format="csr", random_state=1)
         X.data[::5] *= 1e-300
-        return SparseTensorClassifier(), X, np.arange(60) % 3
+        return paper_model(), X, np.arange(60) % 3
     setting = SETTINGS[kind]
     items, target = setting.given(setting.data())
     return setting.model(), items, target
@@ -193,7 +194,7 @@ class Walk:
                 self.model.unlearn(X[part], y[part], sample_weight=weights[part])
 
     def merge(self) -> None:
-        other = SparseTensorClassifier(**self.model.get_params(deep=False))
+        other = paper_model(**self.model.get_params(deep=False))
         X, y, weights = self.batch()
         self.model.merge(other.partial_fit(X, y, sample_weight=weights))
         self.learnt.append((X, y, weights, None))

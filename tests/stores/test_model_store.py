@@ -32,6 +32,7 @@ from stc import (
 from stc.exceptions import ModelNotFoundError, ParameterError, ParameterTypeError
 from support.conformance import assert_same_model, corpus
 from support.edge_cases import FRAME, ITEMS, plain
+from support.models import paper_model
 from support.stores import another_store, opened
 
 MANY = pl.concat([FRAME] * 10)
@@ -65,7 +66,7 @@ def test_a_wrong_name_is_a_key_error_that_lists_the_names(store: ModelStore) -> 
             wanted()
         assert caught.value.hint is None
     for name in ("zoo", "birds"):
-        store.create(name, SparseTensorClassifier())
+        store.create(name, paper_model())
     for wanted in (lambda: store["zo"], lambda: store.__delitem__("zo")):
         with pytest.raises(ModelNotFoundError) as caught:
             wanted()
@@ -79,7 +80,7 @@ def test_a_wrong_name_is_a_key_error_that_lists_the_names(store: ModelStore) -> 
 
 @pytest.mark.parametrize("name", [7, None, b"zoo", ("zoo",), "a\0b", "\ud800", "", " zoo"])
 def test_what_is_no_name_is_not_there(store: ModelStore, name: Any) -> None:
-    store.create("zoo", SparseTensorClassifier())
+    store.create("zoo", paper_model())
     assert name not in store
     assert store.get(name) is None
     for wanted in (lambda: store[name], lambda: store.__delitem__(name)):
@@ -109,7 +110,7 @@ def test_names_that_cannot_be_stored_are_refused(
 def test_names_are_told_apart(store: ModelStore) -> None:
     names = ["zoo", "Zoo", "zoo ", "z\u00f3o", "zo\u0301o", "zoo#1", "a/b", "#", "0", "動物園"]
     for k, name in enumerate(names):
-        store.create(name, SparseTensorClassifier(power=(k + 1) / 10))
+        store.create(name, paper_model(power=(k + 1) / 10))
     assert list(store) == sorted(names)
     for k, name in enumerate(names):
         assert store[name].get_params()["power"] == (k + 1) / 10
@@ -124,7 +125,7 @@ def test_stores_are_compared_by_identity(store: ModelStore, url: str) -> None:
 
 
 def test_a_deleted_model_is_gone_with_its_ledger(store: ModelStore, url: str) -> None:
-    model = store.create("zoo", SparseTensorClassifier())
+    model = store.create("zoo", paper_model())
     model.partial_fit([["a"]], ["x"], batch_id="1")
     store.create("other", plain())
     del store["zoo"]
@@ -143,7 +144,7 @@ def test_a_deleted_model_is_gone_with_its_ledger(store: ModelStore, url: str) ->
         with pytest.raises(ModelNotFoundError, match="there is no model 'zoo'"):
             ask()
     assert list(store) == ["other"]
-    again = store.create("zoo", SparseTensorClassifier())
+    again = store.create("zoo", paper_model())
     assert again.partial_fit([["a"]], ["x"], batch_id="1").class_mass_.tolist() == [1.0]
     assert model.class_mass_.tolist() == [1.0]  # a handle is a name, not what it once named
     assert corpus(store["other"]) == corpus(plain())
@@ -153,7 +154,7 @@ def test_a_deleted_model_is_gone_with_its_ledger(store: ModelStore, url: str) ->
 
 
 def test_an_unfitted_model_is_created(store: ModelStore, url: str) -> None:
-    given = SparseTensorClassifier(power=0.4, dimensions="each")
+    given = paper_model(power=0.4, dimensions="each")
     before = repr(given)
     created = store.create("zoo", given)
     assert isinstance(created, StoredModel)
@@ -190,7 +191,7 @@ def test_an_unfitted_model_is_created(store: ModelStore, url: str) -> None:
 
 
 def test_a_fitted_model_is_created_and_not_shared(store: ModelStore, url: str) -> None:
-    memory = SparseTensorClassifier(power=0.3).partial_fit(ITEMS, FRAME["class"], batch_id="1")
+    memory = paper_model(power=0.3).partial_fit(ITEMS, FRAME["class"], batch_id="1")
     expected = memory.predict_proba(ITEMS)
     created = store.create("zoo", memory)
     for model in (created, opened(url)):
@@ -224,7 +225,7 @@ def test_a_searched_model_is_created(store: ModelStore, url: str) -> None:
 
 def test_a_model_of_another_store_is_created(store: ModelStore, url: str, tmp_path: Path) -> None:
     other = open_store(f"sqlite:///{tmp_path}/other.db")
-    there = other.create("there", SparseTensorClassifier(power=0.3))
+    there = other.create("there", paper_model(power=0.3))
     store.create("unfitted", there)
     there.partial_fit(ITEMS, FRAME["class"], batch_id="1")
     store.create("fitted", there)
@@ -246,11 +247,12 @@ def test_a_model_of_another_store_is_created(store: ModelStore, url: str, tmp_pa
         (None, ParameterTypeError, "a model of stc is needed, got NoneType"),
         ("zoo", ParameterTypeError, "a model of stc is needed, got str"),
         (SparseTensorClassifier, ParameterTypeError, "a model of stc is needed"),
-        (SparseTensorClassifier(power=-1), ValueError, "'power' parameter"),
-        (SparseTensorClassifier(policy="x"), ValueError, "'policy' parameter"),
+        (paper_model(power=-1), ValueError, "'power' parameter"),
+        (paper_model(policy="x"), ValueError, "'policy' parameter"),
+        (paper_model(policy=[[["x"]]]), ValueError, "not a list of dimensions"),
         (plain().set_params(policy=[["b"]]), ValueError, "names the dimension 'b'"),
         (plain().set_params(power=-1), ValueError, "'power' parameter"),
-        (SparseTensorClassifier().fit([["a\0"]], ["x"]), ValueError, "NUL"),
+        (paper_model().fit([["a\0"]], ["x"]), ValueError, "NUL"),
     ],
 )
 def test_a_model_that_cannot_be_stored_is_refused(
@@ -267,9 +269,9 @@ def test_a_model_that_cannot_be_stored_is_refused(
 
 
 def test_an_existing_model_is_replaced_only_on_demand(store: ModelStore, url: str) -> None:
-    first = store.create("zoo", SparseTensorClassifier(power=0.3))
+    first = store.create("zoo", paper_model(power=0.3))
     first.partial_fit(ITEMS, FRAME["class"], batch_id="1")
-    for model in (SparseTensorClassifier(), plain()):
+    for model in (paper_model(), plain()):
         with pytest.raises(ParameterError, match="already has a model 'zoo'") as caught:
             store.create("zoo", model)
         assert caught.value.path == store.url
@@ -278,7 +280,7 @@ def test_an_existing_model_is_replaced_only_on_demand(store: ModelStore, url: st
     assert first.class_mass_.sum() == 4
     assert first.get_params()["power"] == 0.3
 
-    second = store.create("zoo", SparseTensorClassifier(), overwrite=True)
+    second = store.create("zoo", paper_model(), overwrite=True)
     assert store["zoo"] is second
     for model in (first, second, opened(url)):
         assert model.get_params()["power"] == 0.5
@@ -299,7 +301,7 @@ def test_an_existing_model_is_replaced_only_on_demand(store: ModelStore, url: st
 
 
 def test_two_handles_see_each_other(store: ModelStore, url: str) -> None:
-    one = store.create("zoo", SparseTensorClassifier())
+    one = store.create("zoo", paper_model())
     two = opened(url)
     assert one is store["zoo"]
     assert two is not one
@@ -368,7 +370,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_a_copy_is_the_same_store_and_the_same_model(url: str, way: str) -> None:
     store = open_store(url)
-    model = store.create("zoo", SparseTensorClassifier(power=0.3)).fit(ITEMS, FRAME["class"])
+    model = store.create("zoo", paper_model(power=0.3)).fit(ITEMS, FRAME["class"])
     assert WAYS[way](store) is store
     assert WAYS[way](model) is model
     assert WAYS[way]({"model": model, "store": store}) == {"model": model, "store": store}
@@ -411,7 +413,7 @@ def test_a_pickle_is_opened_in_another_process(url: str, tmp_path: Path) -> None
 
 
 def test_an_estimator_of_a_stored_model_is_a_copy(url: str) -> None:
-    model = open_store(url).create("zoo", SparseTensorClassifier(power=0.3))
+    model = open_store(url).create("zoo", paper_model(power=0.3))
     model.partial_fit(ITEMS, FRAME["class"], batch_id="1")
     memory = model.to_estimator()
     assert type(memory) is SparseTensorClassifier
@@ -430,7 +432,7 @@ def test_an_estimator_of_a_stored_model_is_a_copy(url: str) -> None:
 
 
 def test_a_clone_learns_in_memory(url: str) -> None:
-    model = open_store(url).create("zoo", SparseTensorClassifier(power=0.3))
+    model = open_store(url).create("zoo", paper_model(power=0.3))
     model.fit(ITEMS, FRAME["class"])
     version = model.store._database.version("zoo")
     fitted = clone(model)
@@ -446,13 +448,13 @@ def test_a_clone_learns_in_memory(url: str) -> None:
 @pytest.mark.parametrize("fitted", [True, False])
 def test_cross_validation_replaces_nothing_in_the_store(url: str, fitted: bool) -> None:
     X, y = MANY.select("a", "b"), MANY["class"].to_list()
-    estimator = SparseTensorClassifier(power=0.3)
+    estimator = paper_model(power=0.3)
     model = open_store(url).create(
         "zoo", estimator.fit(ITEMS, FRAME["class"]) if fitted else estimator
     )
     version = model.store._database.version("zoo")
     scores = cross_val_score(model, X, y, cv=3)
-    expected = cross_val_score(SparseTensorClassifier(power=0.3), X, y, cv=3)
+    expected = cross_val_score(paper_model(power=0.3), X, y, cv=3)
     assert scores.tolist() == expected.tolist()
     search = GridSearchCV(model, {"power": [0.2, 0.8]}, cv=3).fit(X, y)
     assert type(search.best_estimator_) is SparseTensorClassifier
@@ -462,7 +464,7 @@ def test_cross_validation_replaces_nothing_in_the_store(url: str, fitted: bool) 
 
 
 def test_scikit_learn_takes_a_stored_model_for_a_classifier(url: str) -> None:
-    model = open_store(url).create("zoo", SparseTensorClassifier())
+    model = open_store(url).create("zoo", paper_model())
     assert is_classifier(model)
     with pytest.raises(NotFittedError):
         check_is_fitted(model)
@@ -481,13 +483,13 @@ def test_every_method_of_an_estimator_is_one_of_a_stored_model() -> None:
 
 
 def test_a_stored_model_is_merged_into_another(store: ModelStore, url: str) -> None:
-    one = store.create("1", SparseTensorClassifier()).partial_fit([["a"]], ["x"], batch_id="b1")
-    two = store.create("2", SparseTensorClassifier()).partial_fit([["b"]], ["y"], batch_id="b2")
+    one = store.create("1", paper_model()).partial_fit([["a"]], ["x"], batch_id="b1")
+    two = store.create("2", paper_model()).partial_fit([["b"]], ["y"], batch_id="b2")
     both = one + two
     assert type(both) is SparseTensorClassifier
     assert both.partial_fit([["a"]], ["x"], batch_id="b1").class_mass_.tolist() == [1.0, 1.0]
     assert one.class_mass_.tolist() == [1.0]
-    memory = SparseTensorClassifier().fit([["c"]], ["z"]).merge(two)
+    memory = paper_model().fit([["c"]], ["z"]).merge(two)
     assert memory.class_mass_.tolist() == [1.0, 1.0]
     one.merge(two)
     assert opened(url, "1").class_mass_.tolist() == [1.0, 1.0]
@@ -502,7 +504,7 @@ def test_a_stored_model_is_merged_into_another(store: ModelStore, url: str) -> N
 
 
 def test_a_store_and_its_models_show_their_url(store: ModelStore, url: str) -> None:
-    model = store.create("zoo", SparseTensorClassifier())
+    model = store.create("zoo", paper_model())
     assert store.url == url
     assert repr(store) == f"ModelStore({url!r})"
     assert repr(model) == f"StoredModel('zoo', store=ModelStore({url!r}))"
@@ -533,7 +535,7 @@ def test_a_store_without_a_server_can_be_shown_and_says_what_is_wrong() -> None:
 
 def test_a_stored_model_takes_all_kinds_of_data(url: str, tmp_path: Path) -> None:
     FRAME.write_parquet(tmp_path / "d.parquet")
-    model = open_store(url).create("zoo", SparseTensorClassifier())
+    model = open_store(url).create("zoo", paper_model())
     model.fit(stc.source(tmp_path / "d.parquet", ignore=["w"]), "class")
     for X in (ITEMS, ITEMS.to_pandas(), ITEMS.to_dicts(), ITEMS.to_arrow(), ITEMS.lazy()):
         model.partial_fit(X, FRAME["class"].to_list())

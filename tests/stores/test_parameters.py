@@ -16,7 +16,6 @@ from stc import (
     ModelStore,
     PhaseLearner,
     PolicyAgent,
-    SparseTensorClassifier,
     StoredModel,
     learning,
     open_store,
@@ -26,6 +25,7 @@ from support.conformance import assert_same, assert_same_model, corpus
 from support.disks import disk, read_only
 from support.edge_cases import FRAME, ITEMS, plain
 from support.file_stores import FILES
+from support.models import paper_model
 from support.stores import another_store, opened
 
 MANY = pl.concat([FRAME] * 10)
@@ -52,7 +52,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], pl.DataFrame, Any]] = {
 
 
 def created(url: str, **parameters: Any) -> StoredModel:
-    return open_store(url).create("zoo", SparseTensorClassifier(**parameters))
+    return open_store(url).create("zoo", paper_model(**parameters))
 
 
 def power_of(model: StoredModel) -> float:
@@ -68,7 +68,7 @@ def version_of(model: StoredModel) -> int:
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_parameters_go_round(url: str, name: str) -> None:
     params, X, y = PARAMETERS[name]
-    memory = SparseTensorClassifier(**params).fit(X, y)
+    memory = paper_model(**params).fit(X, y)
     created(url, **params).fit(X, y)
     model = opened(url)
     assert_same(memory.predict_proba(X), model.predict_proba(X))
@@ -77,7 +77,7 @@ def test_parameters_go_round(url: str, name: str) -> None:
         if hasattr(memory, frame):
             assert getattr(model, frame).equals(getattr(memory, frame))
     # Unfitted, too, and changed later.
-    open_store(url).create("unfitted", SparseTensorClassifier())
+    open_store(url).create("unfitted", paper_model())
     opened(url, "unfitted").set_params(**params)
     assert repr(opened(url, "unfitted").get_params()) == repr(memory.get_params())
 
@@ -118,7 +118,7 @@ def test_a_stale_copy_never_writes_its_parameters(url: str, change: str) -> None
     for model in (one, stale, opened(url)):
         assert power_of(model) == 1.0
         assert model.get_params()["balance"] == 0.2
-    memory = SparseTensorClassifier(power=1.0, balance=0.2).fit(ITEMS, FRAME["class"])
+    memory = paper_model(power=1.0, balance=0.2).fit(ITEMS, FRAME["class"])
     CHANGES[change](memory)
     if hasattr(memory, "classes_"):
         assert_same_model(memory, opened(url), ITEMS)
@@ -142,7 +142,7 @@ def test_parameters_changed_during_a_fit_are_those_of_the_model(
 
     monkeypatch.setattr(learning, "fit", interrupted)
     model.fit(ITEMS, FRAME["class"])
-    memory = SparseTensorClassifier(**parameters).fit(ITEMS, FRAME["class"])
+    memory = paper_model(**parameters).fit(ITEMS, FRAME["class"])
     for stored in (model, other, opened(url)):
         assert stored.get_params() == memory.get_params()
         assert_same_model(memory, stored, ITEMS)
@@ -153,7 +153,7 @@ def test_a_handle_sees_parameters_that_another_one_changes(url: str) -> None:
     two = opened(url)
     for power in (0.3, 0.6, 1.0):
         one.set_params(power=power)
-        memory = SparseTensorClassifier(power=power).fit(ITEMS, FRAME["class"])
+        memory = paper_model(power=power).fit(ITEMS, FRAME["class"])
         assert power_of(two) == power
         assert_same_model(memory, two, ITEMS)
         two.set_params(power=power / 2)
@@ -235,7 +235,7 @@ def test_parameters_that_contradict_the_state_are_refused(
     if "phases" not in parameters:
         return
     # Nothing contradicts it before something was learnt.
-    open_store(url).create("unfitted", SparseTensorClassifier()).set_params(**parameters)
+    open_store(url).create("unfitted", paper_model()).set_params(**parameters)
 
 
 @pytest.mark.parametrize("fitted", [True, False])
@@ -292,7 +292,7 @@ def test_what_would_contradict_given_phases_is_refused(url: str) -> None:
     assert not hasattr(opened(url), "classes_")
     model.partial_fit(X[1:2], y[1:2], classes=["p", "q"])  # a declared class is one
     model.partial_fit([{"a": "new", "b": 1}], ["new"]).partial_fit(X[:1], y[:1])
-    memory = SparseTensorClassifier(phases=phases).partial_fit(X[1:2], y[1:2], classes=["p", "q"])
+    memory = paper_model(phases=phases).partial_fit(X[1:2], y[1:2], classes=["p", "q"])
     memory.partial_fit([{"a": "new", "b": 1}], ["new"]).partial_fit(X[:1], y[:1])
     assert_same_model(memory, opened(url), X)
 
@@ -307,7 +307,7 @@ def test_what_would_contradict_given_phases_is_refused(url: str) -> None:
     model.fit(X, y).set_params(phases=np.zeros((5, 2)))
     for change in (
         lambda: model.partial_fit([{"a": "new", "b": 1}], ["p"], batch_id="new"),
-        lambda: model.merge(SparseTensorClassifier().fit([{"a": "new", "b": 1}], ["p"])),
+        lambda: model.merge(paper_model().fit([{"a": "new", "b": 1}], ["p"])),
     ):
         with pytest.raises(ParameterError, match="phases"):
             change()
@@ -347,8 +347,8 @@ def test_a_tokenizer_is_needed_in_each_process(url: str, fitted: bool) -> None:
             lambda: other.classes_,
             lambda: other.unlearn(TEXTS, LABELS),
             lambda: other.save("nowhere"),
-            lambda: other.merge(SparseTensorClassifier().fit(TEXTS, LABELS)),
-            lambda: SparseTensorClassifier().fit(TEXTS, LABELS).merge(other),
+            lambda: other.merge(paper_model().fit(TEXTS, LABELS)),
+            lambda: paper_model().fit(TEXTS, LABELS).merge(other),
         ]
     for use in uses:
         with pytest.raises(ParameterError, match=r"with the tokenizer 'str\.split'") as caught:
@@ -405,7 +405,7 @@ def test_a_tokenizer_is_given_to_a_read_only_store(kind: str, tmp_path: Path) ->
     with disk(tmp_path / "disk") as folder:
         url = FILES[kind].format(folder)
         with open_store(url) as store:
-            text = SparseTensorClassifier(tokenizer=str.split, ngrams=2).fit(TEXTS, LABELS)
+            text = paper_model(tokenizer=str.split, ngrams=2).fit(TEXTS, LABELS)
             store.create("zoo", text)
         with read_only(folder), open_store(url) as store:
             model = store["zoo"].set_params(tokenizer=str.split)
@@ -420,8 +420,8 @@ def test_a_tokenizer_is_given_to_a_read_only_store(kind: str, tmp_path: Path) ->
 
 def test_each_name_has_its_own_parameters(url: str) -> None:
     store = open_store(url)
-    store.create("a", SparseTensorClassifier(power=0.3)).fit(ITEMS, FRAME["class"])
-    store.create("b", SparseTensorClassifier(balance=0.2)).fit(ITEMS, FRAME["class"])
+    store.create("a", paper_model(power=0.3)).fit(ITEMS, FRAME["class"])
+    store.create("b", paper_model(balance=0.2)).fit(ITEMS, FRAME["class"])
     other: ModelStore = another_store(url)
     for name, expected in (("a", (0.3, 1.0)), ("b", (0.5, 0.2))):
         parameters = other[name].get_params()
@@ -433,7 +433,7 @@ def test_fitting_anew_keeps_the_parameters_of_the_store(url: str) -> None:
     assert opened(url).fit(ITEMS[:2], FRAME["class"][:2]).get_params()["dimensions"] == "each"
     assert power_of(model) == 0.3
     assert model.policy_ == [["a", "b"], []]
-    open_store(url).create("zoo", SparseTensorClassifier(), overwrite=True)
+    open_store(url).create("zoo", paper_model(), overwrite=True)
     model.fit(ITEMS, FRAME["class"])
     assert opened(url).get_params()["dimensions"] is None
     assert opened(url).policy_ == [["all"], []]

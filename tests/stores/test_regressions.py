@@ -9,8 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from stc import SparseTensorClassifier, StoreError, open_store
+from stc import StoreError, open_store
 from support.edge_cases import FRAME, ITEMS, plain
+from support.models import paper_model
 from support.stores import opened
 
 
@@ -31,7 +32,7 @@ def test_tables_of_the_user_are_not_taken_for_ours(tmp_path: Path) -> None:
         connection.execute(f"CREATE TABLE {name} AS SELECT 42 AS secret")
     connection.register("frame", FRAME.to_arrow())
     relation = connection.sql("SELECT a, b, class FROM frame")
-    model = SparseTensorClassifier().fit(relation, "class")
+    model = paper_model().fit(relation, "class")
     assert model.predict(relation).columns == ["class", "prediction"]
     model.predict(relation, to="predicted")
     assert connection.table("predicted").columns == ["class", "prediction"]
@@ -41,13 +42,13 @@ def test_tables_of_the_user_are_not_taken_for_ours(tmp_path: Path) -> None:
 
 def test_roles_named_later_are_remembered_in_a_store(url: str) -> None:
     frame = FRAME.select(*ITEMS.columns, "class")
-    model = open_store(url).create("zoo", SparseTensorClassifier())
+    model = open_store(url).create("zoo", paper_model())
     model.partial_fit(ITEMS, FRAME["class"]).partial_fit(frame, "class").partial_fit(frame)
     assert model.class_mass_.sum() == opened(url).class_mass_.sum() == 12
 
 
 def test_assigning_a_parameter_of_a_stored_model_is_refused(url: str) -> None:
-    model = open_store(url).create("zoo", SparseTensorClassifier())
+    model = open_store(url).create("zoo", paper_model())
     with pytest.raises(AttributeError, match=r"set_params\(power=\.\.\.\)"):
         model.power = 0.3
     assert model.get_params()["power"] == 0.5

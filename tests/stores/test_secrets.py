@@ -13,7 +13,6 @@ import pytest
 import sqlalchemy
 
 import stc
-from stc import SparseTensorClassifier
 from stc.exceptions import (
     ModelNotFoundError,
     ParameterError,
@@ -22,6 +21,7 @@ from stc.exceptions import (
     StoreError,
 )
 from stc.stores.stored_model import StoredModel
+from support.models import paper_model
 from support.secret_cases import (
     CANARY,
     URLS,
@@ -46,7 +46,7 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def model(url: str) -> StoredModel:
-    return stc.open_store(url).create("zoo", SparseTensorClassifier(power=0.4)).fit(X, Y)
+    return stc.open_store(url).create("zoo", paper_model(power=0.4)).fit(X, Y)
 
 
 @pytest.fixture(params=URLS)
@@ -90,10 +90,10 @@ def test_a_pickled_model_is_opened_again_without_the_secret(model: StoredModel) 
 REFUSED: dict[str, Callable[[StoredModel], Any]] = {
     "no such model": lambda model: model.store["other"],
     "no such model to delete": lambda model: model.store.__delitem__("other"),
-    "a name that is taken": lambda model: model.store.create("zoo", SparseTensorClassifier()),
-    "a name that is none": lambda model: model.store.create("", SparseTensorClassifier()),
+    "a name that is taken": lambda model: model.store.create("zoo", paper_model()),
+    "a name that is none": lambda model: model.store.create("", paper_model()),
     "not a model": lambda model: model.store.create("other", object()),
-    "a NUL in a name": lambda model: model.store.create("a\0b", SparseTensorClassifier()),
+    "a NUL in a name": lambda model: model.store.create("a\0b", paper_model()),
     "a parameter": lambda model: model.set_params(power=-1),
     "another model": lambda model: model.set_params(interactions=2),
     "not learnt": lambda model: model.unlearn([{"a": "u", "b": "new"}], ["u"]),
@@ -130,7 +130,7 @@ def test_a_driver_that_quotes_a_secret_option_is_not_quoted(tmp_path: Path) -> N
     """DuckDB quotes the value that it cannot convert, and so would the error behind ours."""
     url = f"duckdb:///{tmp_path}/zoo.duckdb?allow_persistent_secrets={CANARY}"
     with stc.open_store(url) as store, pytest.raises(StoreError) as refused:
-        store.create("zoo", SparseTensorClassifier())
+        store.create("zoo", paper_model())
     assert "Could not convert string '***' to BOOL" in str(refused.value)
     assert_error_hides(refused.value)
 
@@ -154,7 +154,7 @@ def test_a_file_that_ignores_a_secret_shows_no_secret(
 ) -> None:
     store = stc.open_store(f"sqlite:///{tmp_path}/zoo.db?password={CANARY}")
     with pytest.warns(sqlalchemy.exc.SAWarning, match="'password' are not accepted") as warned:
-        model = store.create("zoo", SparseTensorClassifier())
+        model = store.create("zoo", paper_model())
     assert_hidden([str(one.message) for one in warned])
     model.fit(X, Y)
     for what, shown in (*shown_by_store(store), *shown_by_model(model, X, Y, tmp_path)):
@@ -180,7 +180,7 @@ def test_a_server_that_does_not_answer(unreachable: str) -> None:
     for call in (
         lambda: list(store),
         lambda: store["zoo"],
-        lambda: store.create("zoo", SparseTensorClassifier()),
+        lambda: store.create("zoo", paper_model()),
         lambda: store.__delitem__("zoo"),
         lambda: StoredModel(store, "zoo").predict(X),
         lambda: pickle.loads(pickle.dumps(StoredModel(store, "zoo"))),
@@ -210,7 +210,7 @@ def test_a_url_in_the_place_of_a_path_is_not_quoted(shape: str) -> None:
     url = (URLS | WRONG_URLS)[shape]
     if "://" not in url:
         return  # a path, for all that one can tell
-    fitted = SparseTensorClassifier().fit(X, Y)
+    fitted = paper_model().fit(X, Y)
     for call in (
         lambda: stc.load(url),
         lambda: stc.fitted.FittedModel.load(Path(url)),
@@ -245,7 +245,7 @@ def test_a_source_shows_no_secret(tmp_path: Path) -> None:
                 with pytest.raises((AttributeError, TypeError)) as refused:
                     pickled(data)
                 assert_error_hides(refused.value)
-        model = SparseTensorClassifier().fit(stc.source(given, "zoo"), "kind")
+        model = paper_model().fit(stc.source(given, "zoo"), "kind")
         assert model.predict(stc.source(given, "zoo")).height == len(X)
         with pytest.raises(ParameterError, match="no table 'other'") as missing:
             stc.source(given, "other")
@@ -254,7 +254,7 @@ def test_a_source_shows_no_secret(tmp_path: Path) -> None:
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("DROP TABLE zoo"))
     for call in (
-        lambda: SparseTensorClassifier().fit(data, "kind"),
+        lambda: paper_model().fit(data, "kind"),
         lambda: model.predict(data),
         lambda: model.predict(data, to="answers"),
     ):
@@ -265,6 +265,6 @@ def test_a_source_shows_no_secret(tmp_path: Path) -> None:
 
 def test_names_in_an_error_are_those_of_the_store(model: StoredModel) -> None:
     """A password that is also a name is shown as a name."""
-    model.store.create(CANARY, SparseTensorClassifier())
+    model.store.create(CANARY, paper_model())
     with pytest.raises(ModelNotFoundError, match=f"'{CANARY}', 'zoo'"):
         _ = model.store["other"]

@@ -8,15 +8,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from stc import NeverLearntError, SparseTensorClassifier, open_store
+from stc import NeverLearntError, open_store
 from stc.exceptions import ParameterError, ParameterTypeError
 from support.conformance import corpus
 from support.edge_cases import FRAME, ITEMS, plain
+from support.models import paper_model
 from support.stores import opened
 
 
 def test_a_failed_fit_leaves_the_old_model(url: str) -> None:
-    model = open_store(url).create("zoo", SparseTensorClassifier())
+    model = open_store(url).create("zoo", paper_model())
     model.partial_fit(ITEMS, FRAME["class"], batch_id="1")
     for X, y in ((ITEMS, [None] * 4), ([["a\0"]], ["x"])):
         with pytest.raises(ValueError, match=r"NaN|NUL"):
@@ -27,7 +28,7 @@ def test_a_failed_fit_leaves_the_old_model(url: str) -> None:
 
 @pytest.mark.parametrize("where", ["memory", "store"])
 def test_only_a_batch_that_was_learnt_is_unlearnt(url: str, where: str) -> None:
-    model = SparseTensorClassifier()
+    model = paper_model()
     if where == "store":
         model = open_store(url).create("zoo", model)
     model.partial_fit(ITEMS, FRAME["class"], batch_id="1")
@@ -53,7 +54,7 @@ def test_only_a_batch_that_was_learnt_is_unlearnt(url: str, where: str) -> None:
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_threads_lose_nothing(url: str, shared: bool) -> None:
-    model = open_store(url).create("zoo", SparseTensorClassifier())
+    model = open_store(url).create("zoo", paper_model())
 
     def learn(thread: int) -> None:
         own = model if shared else opened(url)
@@ -90,13 +91,13 @@ def test_threads_change_parameters_and_learn_at_once(url: str) -> None:
 def test_a_stored_model_learns_and_answers_from_files(url: str, tmp_path: Path) -> None:
     path = tmp_path / "d.parquet"
     FRAME.write_parquet(path)
-    open_store(url).create("zoo", SparseTensorClassifier()).fit(path, "class", "w")
+    open_store(url).create("zoo", paper_model()).fit(path, "class", "w")
     model = opened(url)
     assert model.predict(path).tolist() == ["p", "q", "p", "q"]
     assert model.score(path) == 1.0
     for _ in range(2):
         model.partial_fit(path, batch_id="again")
     assert model.class_mass_.tolist() == [2.0, 6.0]
-    expected = corpus(SparseTensorClassifier().fit(FRAME, "class", "w"))
+    expected = corpus(paper_model().fit(FRAME, "class", "w"))
     assert corpus(model.unlearn(path, batch_id="again")) == corpus(opened(url)) == expected
     assert pl.read_csv(model.predict(path, to=tmp_path / "a.csv")).height == 4

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 
 State: TypeAlias = tuple[str, ...]
 Values: TypeAlias = dict[State, float | None]
@@ -20,7 +21,7 @@ def learnt(
     X: Any, y: Any, agent: Any = "learn", sample_weight: Any = None, **params: Any
 ) -> SparseTensorClassifier:
     """A model of one dimension an attribute whose policy was learnt."""
-    model = SparseTensorClassifier(**{"dimensions": "each", "policy": agent, **PLAIN, **params})
+    model = paper_model(**{"dimensions": "each", "policy": agent, **PLAIN, **params})
     return model.fit(X, y, sample_weight=sample_weight)
 
 

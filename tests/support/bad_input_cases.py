@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 
 NAN, INF = float("nan"), float("inf")
 EITHER = (ValueError, TypeError)
@@ -39,7 +40,7 @@ any_kind = pytest.mark.parametrize("kind", GOOD)
 
 def fitted(kind: str, **params: Any) -> SparseTensorClassifier:
     """A model that knows the good data."""
-    return SparseTensorClassifier(**params).fit(GOOD[kind], LABELS)
+    return paper_model(**params).fit(GOOD[kind], LABELS)
 
 
 def state(model: SparseTensorClassifier, probe: Any) -> Any:

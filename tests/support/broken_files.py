@@ -26,6 +26,7 @@ from scipy import sparse
 
 import stc
 from stc.io.footer import read_footer
+from support.models import paper_model
 
 DIGEST = "stc.digest"
 HUGE = [2**31 - 1, 2**40, 2**62, 2**63, 10**30, -1, -(2**40), 1e308, 0, 0.5]
@@ -302,7 +303,7 @@ def opened(path: Path) -> str:
 def _good(path: Path) -> list[bytes]:
     """Files of every kind of model, every second one that of the Zoo."""
     counts = sparse.random(30, 12, 0.4, format="csr", random_state=1)
-    stc.SparseTensorClassifier().fit(counts, np.arange(30) % 3).save(path)
+    paper_model().fit(counts, np.arange(30) % 3).save(path)
     others = [own.read_bytes() for own in sorted(GOLDEN.glob("*.stc.parquet"))]
     zoo = (GOLDEN / "format-1-zoo.stc.parquet").read_bytes()
     return [raw for own in (path.read_bytes(), *others) for raw in (zoo, own)]

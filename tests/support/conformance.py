@@ -28,6 +28,7 @@ from stc import (
 )
 from stc._core.formulas import Hyper
 from support.marking import slow_but
+from support.models import paper_model
 from support.stores import another_store, opened
 
 EXACT = 1e-9
@@ -88,7 +89,7 @@ class Setting:
     text: str | None = None
 
     def model(self) -> SparseTensorClassifier:
-        return SparseTensorClassifier(**self.params)
+        return paper_model(**self.params)
 
     def stored(self, url: str) -> StoredModel:
         return open_store(url).create("zoo", self.model())
@@ -308,7 +309,7 @@ def _parts(frame: pl.DataFrame, count: int) -> list[pl.DataFrame]:
 
 def created(url: str, **parameters: Any) -> StoredModel:
     """Create the model "zoo"."""
-    return open_store(url).create("zoo", SparseTensorClassifier(**parameters))
+    return open_store(url).create("zoo", paper_model(**parameters))
 
 
 class StoreBehaviour:
@@ -321,7 +322,7 @@ class StoreBehaviour:
         assert two.class_mass_.sum() == 50
         two.partial_fit(frame.select(ITEMS)[50:], frame["class"][50:])
         assert one.class_mass_.sum() == 90
-        memory = SparseTensorClassifier().fit(frame.select(ITEMS), frame["class"])
+        memory = paper_model().fit(frame.select(ITEMS), frame["class"])
         assert_same_model(memory, one, frame.select(ITEMS))
         del two.store["zoo"]
         with pytest.raises(KeyError, match="there is no model 'zoo'"):
@@ -377,7 +378,7 @@ class StoreBehaviour:
         frame = table()
         names = ["zoo", "Zoo", "zoo'; DROP TABLE x; --", "動物園 \u202e", "a" * 3000]
         for k, name in enumerate(names, 2):
-            open_store(url).create(name, SparseTensorClassifier()).fit(
+            open_store(url).create(name, paper_model()).fit(
                 frame.select(ITEMS)[: 10 * k], frame["class"][: 10 * k]
             )
         other = another_store(url)
@@ -404,7 +405,7 @@ class StoreBehaviour:
         ]
         records = [{name: value} for name in strange for value in strange]
         labels = [strange[k % len(strange)] for k in range(len(records))]
-        memory = SparseTensorClassifier().fit(records, labels)
+        memory = paper_model().fit(records, labels)
         stored = created(url)
         stored.partial_fit(records, labels, batch_id="'; --")
         stored.partial_fit(records, labels, batch_id="'; --")
@@ -420,7 +421,7 @@ class StoreBehaviour:
         with pytest.raises(ValueError, match="surrogate"):
             model.partial_fit([["a"]], ["x"], batch_id="\ud800")
         assert model.class_mass_.sum() == opened(url).class_mass_.sum() == 1
-        unstorable = SparseTensorClassifier().fit([["a\0b"]], ["x"])
+        unstorable = paper_model().fit([["a\0b"]], ["x"])
         with pytest.raises(ValueError, match="NUL"):
             open_store(url).create("new", unstorable)
         with pytest.raises(ValueError, match="NUL"):
@@ -434,8 +435,8 @@ class StoreBehaviour:
         for k, labels in enumerate(
             [[1, 2], [True, False], np.array(["x", "yy"]), days, [0.0, 1.0]]
         ):
-            memory = SparseTensorClassifier().fit(X, labels)
-            open_store(url).create(str(k), SparseTensorClassifier()).fit(X, labels)
+            memory = paper_model().fit(X, labels)
+            open_store(url).create(str(k), paper_model()).fit(X, labels)
             stored = opened(url, str(k))
             assert stored.classes_.dtype == memory.classes_.dtype
             assert stored.classes_.tolist() == memory.classes_.tolist()
@@ -443,7 +444,7 @@ class StoreBehaviour:
     def test_counts_and_an_indicator(self, url: str) -> None:
         X = sparse.random(40, 12, 0.4, format="csr", random_state=1)
         y = np.eye(3, dtype=int)[np.arange(40) % 3] | np.eye(3, dtype=int)[np.arange(40) % 2]
-        memory = SparseTensorClassifier().fit(X, y)
+        memory = paper_model().fit(X, y)
         stored = created(url).fit(X, y)
         other = opened(url)
         assert_same_model(memory, other, X)
@@ -491,21 +492,21 @@ class StoreBehaviour:
     def test_batches_of_merged_models_count_once(self, url: str) -> None:
         stored = created(url)
         stored.partial_fit([["a"]], ["x"], batch_id="1")
-        other = SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="1")
+        other = paper_model().partial_fit([["a"]], ["x"], batch_id="1")
         with pytest.raises(ValueError, match="batch '1'"):
             stored.merge(other)
-        stored.merge(SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="2"))
+        stored.merge(paper_model().partial_fit([["a"]], ["x"], batch_id="2"))
         stored.partial_fit([["a"]], ["x"], batch_id="2")
         assert stored.class_mass_.tolist() == opened(url).class_mass_.tolist() == [2.0]
 
     def test_batches_of_a_created_model_count_once(self, url: str) -> None:
-        learnt = SparseTensorClassifier().partial_fit([["a"]], ["x"], batch_id="1")
+        learnt = paper_model().partial_fit([["a"]], ["x"], batch_id="1")
         stored = open_store(url).create("zoo", learnt)
         for model in (stored, opened(url)):
             model.partial_fit([["a"]], ["x"], batch_id="1")
             assert model.class_mass_.tolist() == [1.0]
         # Replacing a model replaces its ledger.
-        stored = open_store(url).create("zoo", SparseTensorClassifier(), overwrite=True)
+        stored = open_store(url).create("zoo", paper_model(), overwrite=True)
         stored.partial_fit([["a"]], ["x"], batch_id="1")
         assert opened(url).class_mass_.tolist() == [1.0]
 
@@ -635,7 +636,7 @@ class SourceBehaviour:
     def test_answers_come_with_the_other_columns(self, place: Place) -> None:
         frame = table().select("id", *ITEMS, "class")
         data = place.put(frame)
-        model = SparseTensorClassifier().fit(stc.source(data, ignore=["id"]), "class")
+        model = paper_model().fit(stc.source(data, ignore=["id"]), "class")
         answers = place.answer(model.predict, data)
         memory = model.predict(frame.select(ITEMS))
         if isinstance(answers, np.ndarray):
@@ -648,7 +649,7 @@ class SourceBehaviour:
 
     def test_coverage_of_values_never_seen(self, place: Place) -> None:
         frame = table().select(*ITEMS, "class")
-        model = SparseTensorClassifier().fit(place.put(frame), "class")
+        model = paper_model().fit(place.put(frame), "class")
         strange = frame.with_columns(pl.lit("never").alias("colour")).drop("class")
         found = place.answer(model.coverage, place.put(strange))
         shares = found if isinstance(found, np.ndarray) else place.collected(found)["coverage"]
@@ -657,7 +658,7 @@ class SourceBehaviour:
 
     def test_bad_data_leaves_the_model_as_it_was(self, place: Place) -> None:
         frame = table().select(*ITEMS, "class")
-        model = SparseTensorClassifier().fit(place.put(frame), "class")
+        model = paper_model().fit(place.put(frame), "class")
         before = corpus(model)
         without = frame.with_columns(pl.when(pl.col("legs") != 8).then("class").alias("class"))
         for bad, target in ((without, "class"), (frame.drop("legs"), "class"), (frame, "clas")):

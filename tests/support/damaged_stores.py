@@ -24,6 +24,7 @@ import stc
 from stc.stores.integrity import checksum
 from stc.stores.keys import text_key
 from support import conformance
+from support.models import paper_model
 
 NAME, OTHER_NAME = "zoo", "other"
 KEYS = {
@@ -55,21 +56,21 @@ COLUMNS = {
 
 def _counts() -> stc.SparseTensorClassifier:
     counts = sparse.random(30, 12, 0.4, format="csr", random_state=1)
-    return stc.SparseTensorClassifier().fit(counts, np.arange(30) % 3)
+    return paper_model().fit(counts, np.arange(30) % 3)
 
 
 def _indicator() -> stc.SparseTensorClassifier:
     labels = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 0]] * 4)
-    return stc.SparseTensorClassifier().fit([["a"], ["b"], ["c"]] * 4, labels)
+    return paper_model().fit([["a"], ["b"], ["c"]] * 4, labels)
 
 
 def _declared() -> stc.SparseTensorClassifier:
-    model = stc.SparseTensorClassifier(missing="category")
+    model = paper_model(missing="category")
     return model.partial_fit([["a", None], [None, "b"]], [1, 2], classes=[1, 2, 3])
 
 
 def _with_batches() -> stc.SparseTensorClassifier:
-    model, X, y = stc.SparseTensorClassifier(), [["a", "u"], ["b", "v"], ["a", "v"]], [*"xyx"]
+    model, X, y = paper_model(), [["a", "u"], ["b", "v"], ["a", "v"]], [*"xyx"]
     for number in range(6):
         model.partial_fit(X, y, batch_id=f"batch {number}")
     return model.unlearn(X, y, batch_id="batch 0")
@@ -80,7 +81,7 @@ OWN_KINDS: dict[str, Callable[[], stc.SparseTensorClassifier]] = {
     "an indicator": _indicator,
     "declared classes": _declared,
     "batches": _with_batches,
-    "unfitted": lambda: stc.SparseTensorClassifier(power=0.4, ngrams=2),
+    "unfitted": lambda: paper_model(power=0.4, ngrams=2),
 }
 # Of the settings of tests/support/conformance.py, those that are stored in different ways.
 SETTINGS = (
@@ -105,9 +106,9 @@ def model_of(kind: str) -> stc.SparseTensorClassifier:
 def write_store(url: str, kind: str) -> None:
     """Write a store with a model of a kind, and another one beside it."""
     with stc.open_store(url) as store:
-        store.create(OTHER_NAME, stc.SparseTensorClassifier().fit([["a"], ["b"]], ["x", "y"]))
+        store.create(OTHER_NAME, paper_model().fit([["a"], ["b"]], ["x", "y"]))
         if kind == "unlearnt":
-            model = store.create(NAME, stc.SparseTensorClassifier())
+            model = store.create(NAME, paper_model())
             model.partial_fit([["a"]], ["x"], batch_id="1").unlearn([["a"]], ["x"], batch_id="1")
         else:
             store.create(NAME, model_of(kind))

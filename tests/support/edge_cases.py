@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.stores import close_stores
 
 FRAME = pl.DataFrame(
@@ -32,7 +33,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def plain() -> SparseTensorClassifier:
-    return SparseTensorClassifier().fit(ITEMS, FRAME["class"])
+    return paper_model().fit(ITEMS, FRAME["class"])
 
 
 IN_MEMORY: dict[str, Callable[[pl.DataFrame], Any]] = {

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 
 NAN = float("nan")
 Entries = dict[tuple[str | None, str | None, Any], float]
@@ -17,7 +18,7 @@ Entries = dict[tuple[str | None, str | None, Any], float]
 
 def learn(X: Any, y: Sequence[Any], **params: Any) -> SparseTensorClassifier:
     """A model of the data."""
-    return SparseTensorClassifier(**params).fit(X, y)
+    return paper_model(**params).fit(X, y)
 
 
 def entries(model: SparseTensorClassifier) -> Entries:

@@ -10,6 +10,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from stc import SparseTensorClassifier, load_zoo
+from support.models import paper_model
 
 ZOO, KINDS = load_zoo()
 ROWS = st.lists(
@@ -20,7 +21,7 @@ ROWS = st.lists(
 
 
 def zoo(**params: Any) -> SparseTensorClassifier:
-    return SparseTensorClassifier(**params).fit(ZOO, KINDS)
+    return paper_model(**params).fit(ZOO, KINDS)
 
 
 DOCUMENTS = [
@@ -44,10 +45,10 @@ MODELS: dict[str, Any] = {
         ),
         ZOO,
     ),
-    "documents": lambda: (SparseTensorClassifier().fit(DOCUMENTS, TOPICS), DOCUMENTS),
-    "words in a row": lambda: (SparseTensorClassifier(ngrams=2).fit(DOCUMENTS, TOPICS), DOCUMENTS),
+    "documents": lambda: (paper_model().fit(DOCUMENTS, TOPICS), DOCUMENTS),
+    "words in a row": lambda: (paper_model(ngrams=2).fit(DOCUMENTS, TOPICS), DOCUMENTS),
     "numbers": lambda: (
-        SparseTensorClassifier(continuous=["n"], ordinal={"o": list("SML")}).fit(
+        paper_model(continuous=["n"], ordinal={"o": list("SML")}).fit(
             pl.DataFrame({"n": np.arange(60) / 7, "o": list("SML") * 20}), ["lo", "mid", "hi"] * 20
         ),
         pl.DataFrame({"n": np.arange(9) * 1.1, "o": list("SML") * 3}),

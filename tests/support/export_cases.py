@@ -13,6 +13,7 @@ from scipy import sparse
 from stc import PhaseLearner, SparseTensorClassifier, load_zoo
 from stc._core.vocabulary import feature_name
 from support.marking import slow_but
+from support.models import paper_model
 
 Rows = list[tuple[Any, ...]]
 
@@ -163,7 +164,7 @@ SETTINGS: tuple[dict[str, float], ...] = (
 def zoo() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     X, y = load_zoo()
     for settings in SETTINGS:
-        yield SparseTensorClassifier(**settings).fit(X[::2], y[::2]), X
+        yield paper_model(**settings).fit(X[::2], y[::2]), X
 
 
 def random_table(seed: int, names: Sequence[str], n: int = 40) -> pl.DataFrame:
@@ -189,7 +190,7 @@ def strange() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     for seed, (pool, missing) in enumerate(zip(pools, ("ignore", "category") * 2, strict=True)):
         X = random_table(seed, names)
         settings: dict[str, Any] = dict(SETTINGS[seed % len(SETTINGS)])
-        model = SparseTensorClassifier(missing=missing, **settings)
+        model = paper_model(missing=missing, **settings)
         model.fit(X[:30], labels(seed, pool, 30), sample_weight=np.linspace(0.5, 2, 30))
         yield model, X
 
@@ -204,10 +205,10 @@ def tensors() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     ]
     for seed, policy in enumerate(policies):
         X = random_table(seed + 10, names, 60)
-        model = SparseTensorClassifier(dimensions="each", policy=policy, **SETTINGS[seed])
+        model = paper_model(dimensions="each", policy=policy, **SETTINGS[seed])
         yield model.fit(X[:25], labels(seed, "abc", 25)), X
     X = random_table(20, names, 60)
-    grouped = SparseTensorClassifier(
+    grouped = paper_model(
         dimensions={"one": ["p", "q"], "two": ["r"]}, policy=[["one", "two"], ["one"]]
     )
     yield grouped.fit(X[:25], labels(4, "abc", 25)), X
@@ -231,14 +232,14 @@ def weighted_bags() -> Iterator[tuple[SparseTensorClassifier, Any]]:
         {"interactions": 2},
         {"interactions": 3, "power": 1 / 3},
     ):
-        yield SparseTensorClassifier(**settings).fit(records[:30], y), records
+        yield paper_model(**settings).fit(records[:30], y), records
 
 
 def conjunctions() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     X = random_table(30, ("p", "q", "r"), 60)
     y = labels(30, "abc", 40)
     for settings in ({}, {"max_features": 5, "min_support": 2}):
-        yield SparseTensorClassifier(interactions=3, **settings).fit(X[:40], y), X
+        yield paper_model(interactions=3, **settings).fit(X[:40], y), X
 
 
 def scales() -> Iterator[tuple[SparseTensorClassifier, Any]]:
@@ -256,11 +257,9 @@ def scales() -> Iterator[tuple[SparseTensorClassifier, Any]]:
         ("category", {"age": [10.0, 30.0, 31.5]}),
         ("ignore", {"age": [20.0]}),
     ):
-        model = SparseTensorClassifier(continuous=continuous, ordinal=ordinal, missing=missing)
+        model = paper_model(continuous=continuous, ordinal=ordinal, missing=missing)
         yield model.fit(X[5:50], y[5:50]), X
-    model = SparseTensorClassifier(
-        continuous=["age"], ordinal=ordinal, interactions=2, missing="category"
-    )
+    model = paper_model(continuous=["age"], ordinal=ordinal, interactions=2, missing="category")
     yield model.fit(X[5:50], y[5:50]), X
 
 
@@ -281,7 +280,7 @@ def kinds_of_columns() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     )
     X = shuffled(X)
     for missing in ("ignore", "category"):
-        yield SparseTensorClassifier(missing=missing).fit(X, labels(3, "abc", 30)), X
+        yield paper_model(missing=missing).fit(X, labels(3, "abc", 30)), X
 
 
 def typed_columns() -> Iterator[tuple[SparseTensorClassifier, Any]]:
@@ -299,16 +298,16 @@ def typed_columns() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     )
     X = shuffled(X)
     for missing in ("ignore", "category"):
-        yield SparseTensorClassifier(missing=missing).fit(X, labels(9, "ab", 30)), X
+        yield paper_model(missing=missing).fit(X, labels(9, "ab", 30)), X
 
 
 def documents() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     texts = ["good good fun", "bad, bad day", "a good day", "", 'it\'s "fun" \\ fun', "never seen"]
     y = ["+", "-", "+", "-", "+", "-"]
-    yield SparseTensorClassifier().fit(texts[:5], y[:5]), texts
-    yield SparseTensorClassifier(ngrams=2, power=1 / 3).fit(texts[:5], y[:5]), texts
+    yield paper_model().fit(texts[:5], y[:5]), texts
+    yield paper_model(ngrams=2, power=1 / 3).fit(texts[:5], y[:5]), texts
     counts = sparse.random_array((30, 12), density=0.3, rng=np.random.default_rng(0), format="csr")
-    yield SparseTensorClassifier().fit(counts[:20], labels(1, "abc", 20)), counts
+    yield paper_model().fit(counts[:20], labels(1, "abc", 20)), counts
 
 
 def phases() -> Iterator[tuple[SparseTensorClassifier, Any]]:
@@ -316,19 +315,19 @@ def phases() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     values = [[a, b] for a in "uvw" for b in "uvw"] * 10
     X = pl.DataFrame(values, schema=["a", "b"], orient="row")
     y = [a == b for a, b in values]
-    learnt = SparseTensorClassifier(entropy=0, phases=PhaseLearner(penalties=(0.25,))).fit(X, y)
+    learnt = paper_model(entropy=0, phases=PhaseLearner(penalties=(0.25,))).fit(X, y)
     assert learnt.sharpness_ != 1
     yield learnt, X[:12]
     angles = {True: {"a": {"u": 1.0, "v": np.pi}}, False: {"b": {"w": -2.0}}}
-    yield SparseTensorClassifier(power=1 / 3, entropy=0, phases=angles).fit(X, y), X[:12]
+    yield paper_model(power=1 / 3, entropy=0, phases=angles).fit(X, y), X[:12]
     opposite = {c: {"a": {"u": np.pi, "v": np.pi}} for c in "xy"}
     X = pl.DataFrame({"a": ["u", "v", "u", "v"], "b": ["u", "v", "v", "u"]})
     y = ["x", "x", "y", "y"]
     # Unlike what rounding leaves of the sums, the classes are not as frequent.
-    often = SparseTensorClassifier(entropy=0, phases=opposite).fit(X, y, [3, 3, 1, 1])
+    often = paper_model(entropy=0, phases=opposite).fit(X, y, [3, 3, 1, 1])
     assert often.predict_proba(X[:1]).max() == 0.75
     yield often, X
-    tensor = SparseTensorClassifier(
+    tensor = paper_model(
         entropy=0, dimensions="each", policy=[["a", "b"], ["a"]], phases=PhaseLearner()
     )
     yield tensor.fit(X, y), X
@@ -337,28 +336,28 @@ def phases() -> Iterator[tuple[SparseTensorClassifier, Any]]:
 def targets() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     X = random_table(40, ("p", "q", "r"), 40)
     both = pl.DataFrame({"sky": labels(1, ("blue", "grey"), 30), "wind": labels(2, (1, 2, 3), 30)})
-    yield SparseTensorClassifier().fit(X[:30], both), X
+    yield paper_model().fit(X[:30], both), X
 
 
 def several_labels() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     X = random_table(50, ("p", "q", "r"), 40)
     rng = np.random.default_rng(3)
     sets = [{"abc"[k] for k in rng.integers(0, 3, 2)} for _ in range(30)]
-    yield SparseTensorClassifier().fit(X[:30], sets), X
+    yield paper_model().fit(X[:30], sets), X
     indicator = rng.integers(0, 2, (30, 3))
-    yield SparseTensorClassifier().fit(X[:30], indicator), X
+    yield paper_model().fit(X[:30], indicator), X
     for threshold in (0.4, 1.0):
-        yield SparseTensorClassifier(label_threshold=threshold).fit(X[:30], indicator), X
+        yield paper_model(label_threshold=threshold).fit(X[:30], indicator), X
 
 
 def edges() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     """One class; a class without items; features that tell nothing; nothing but frequencies."""
     X = pl.DataFrame({"a": ["u", "v", "w"]})
-    yield SparseTensorClassifier().fit(X, ["x", "x", "x"]), X
-    yield SparseTensorClassifier().partial_fit(X, ["x", "y", "x"], classes=["x", "y", "z"]), X
+    yield paper_model().fit(X, ["x", "x", "x"]), X
+    yield paper_model().partial_fit(X, ["x", "y", "x"], classes=["x", "y", "z"]), X
     same = pl.DataFrame({"a": ["u", "u"]})
-    yield SparseTensorClassifier().fit(same, ["x", "y"]), same
-    yield SparseTensorClassifier(policy=[[]]).fit(X, ["x", "x", "y"]), X
+    yield paper_model().fit(same, ["x", "y"]), same
+    yield paper_model(policy=[[]]).fit(X, ["x", "x", "y"]), X
 
 
 def anything() -> Iterator[tuple[SparseTensorClassifier, Any]]:
@@ -381,7 +380,7 @@ def anything() -> Iterator[tuple[SparseTensorClassifier, Any]]:
             **kinds[seed % len(kinds)],
         }
         y = labels(seed, (NASTY[:3], (1, 2, 3), "ab")[seed % 3], 30)
-        yield SparseTensorClassifier(**settings).fit(X[:30], y, rng.uniform(0.1, 3, 30)), X
+        yield paper_model(**settings).fit(X[:30], y, rng.uniform(0.1, 3, 30)), X
 
 
 def many() -> Iterator[tuple[SparseTensorClassifier, Any]]:
@@ -390,9 +389,9 @@ def many() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     n = 560
     words = [f"w{k}" for k in range(n - len(NASTY))] + [own or "\t" for own in NASTY]
     X = pl.DataFrame({"a": words, "b": rng.integers(0, n, n)})
-    yield SparseTensorClassifier(missing="category").fit(X, rng.integers(0, 110, n)), X[:50]
+    yield paper_model(missing="category").fit(X, rng.integers(0, 110, n)), X[:50]
     phases = rng.uniform(-3, 3, (sum(X[name].n_unique() for name in X.columns), 3))
-    yield SparseTensorClassifier(entropy=0, phases=phases).fit(X, rng.integers(0, 3, n)), X[:50]
+    yield paper_model(entropy=0, phases=phases).fit(X, rng.integers(0, 3, n)), X[:50]
 
 
 def floored() -> Iterator[tuple[SparseTensorClassifier, Any]]:

@@ -13,6 +13,7 @@ import pytest
 from stc import ModelStore, SparseTensorClassifier, StoreError, open_store
 from support.conformance import corpus
 from support.edge_cases import FRAME, ITEMS, plain
+from support.models import paper_model
 
 FILES = {"sqlite": "sqlite:///{}/zoo.db", "duckdb": "duckdb:///{}/zoo.duckdb"}
 
@@ -46,8 +47,8 @@ def writes(store: ModelStore) -> dict[str, Callable[[], Any]]:
         "merge": lambda: model.merge(plain()),
         "learn_phases": lambda: model.learn_phases(X, y),
         "set_params": lambda: model.set_params(power=0.9),
-        "create": lambda: store.create("new", SparseTensorClassifier()),
-        "overwrite": lambda: store.create("zoo", SparseTensorClassifier(), overwrite=True),
+        "create": lambda: store.create("new", paper_model()),
+        "overwrite": lambda: store.create("zoo", paper_model(), overwrite=True),
         "delete": lambda: store.__delitem__("zoo"),
     }
 

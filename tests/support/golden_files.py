@@ -19,6 +19,7 @@ if __name__ == "__main__":  # run alone, it finds its neighbours too
 import stc
 from stc.io.header import FORMAT
 from support.conformance import SETTINGS
+from support.models import paper_model
 
 FOLDER = Path(__file__).parents[1] / "io" / "golden"
 KINDS = {
@@ -42,7 +43,7 @@ def learnt(kind: str) -> tuple[stc.SparseTensorClassifier, Any]:
     name = KINDS[kind]
     if name is None:
         X, y = stc.load_zoo()
-        model = stc.SparseTensorClassifier().partial_fit(X, y, batch_id="the zoo")
+        model = paper_model().partial_fit(X, y, batch_id="the zoo")
         return model, X
     setting = SETTINGS[name]
     frame = setting.data()

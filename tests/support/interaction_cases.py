@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.oracle import Bag, Class, Hyper, Oracle
 from support.strategies import PROFILE, UNSEEN, Data, cells, sample_weights
 
@@ -99,7 +100,7 @@ def halves(data: Data) -> tuple[Data, Data]:
 
 
 def model_of(hyper: Hyper = Hyper(), **options: Any) -> SparseTensorClassifier:  # noqa: B008
-    return SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy, **options)
+    return paper_model(hyper.power, hyper.balance, hyper.entropy, **options)
 
 
 def learn_more(model: SparseTensorClassifier, data: Data) -> SparseTensorClassifier:
@@ -107,7 +108,7 @@ def learn_more(model: SparseTensorClassifier, data: Data) -> SparseTensorClassif
 
 
 def fitted(data: Data, **options: Any) -> SparseTensorClassifier:
-    return SparseTensorClassifier(**options).fit(data.records, data.y, data.weights)
+    return paper_model(**options).fit(data.records, data.y, data.weights)
 
 
 def table(corpus: pl.DataFrame, column: str) -> dict[tuple[Feature, Class], Any]:

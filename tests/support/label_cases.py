@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 from stc import SparseTensorClassifier
 from support.marking import slow_values
+from support.models import paper_model
 
 Labels: TypeAlias = list[list[Any]]
 Make: TypeAlias = Callable[[Labels], Any]
@@ -112,7 +113,7 @@ any_pair = pytest.mark.parametrize(("make", "params"), slow_values(PAIRS, QUICK_
 
 
 def fitted(make: Make, **params: Any) -> SparseTensorClassifier:
-    return SparseTensorClassifier(**params).fit(X, make(Y))
+    return paper_model(**params).fit(X, make(Y))
 
 
 def uniform(y: Labels = Y) -> list[dict[Any, float]]:

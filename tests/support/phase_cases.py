@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stc import PhaseLearner, SparseTensorClassifier
 from stc._core.formulas import Hyper as Settings
 from stc._training.crossfit import CrossFit
+from support.models import paper_model
 from support.oracle import Bag, Hyper, Oracle
 from support.phase_oracle import Angles, Bounds, Interference, parts_of
 from support.strategies import PROFILE
@@ -25,7 +26,7 @@ PLAIN = Hyper(0.5, 1, 0)
 
 
 def model(hyper: Hyper = Hyper(), **options: Any) -> SparseTensorClassifier:  # noqa: B008
-    return SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy, **options)
+    return paper_model(hyper.power, hyper.balance, hyper.entropy, **options)
 
 
 def equal_or_not(size: int, values: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from stc import SparseTensorClassifier, StoredModel, open_store
+from stc import StoredModel, open_store
 from stc.exceptions import ModelNotFoundError, ParameterError, StoreError
 from stc.io import ENTRIES
 from stc.learning import UNLEARNT
@@ -37,6 +37,7 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from support.edge_cases import FRAME, ITEMS
+from support.models import paper_model
 
 NAME = "stress"
 FEATURES, CLASSES, ENTRIES_A_BATCH = 400, 4, 120
@@ -132,7 +133,7 @@ def model_in(url: str) -> StoredModel:
     """Return the model, which the first of several writers creates."""
     store = open_store(url)
     try:
-        return store.create(NAME, SparseTensorClassifier())
+        return store.create(NAME, paper_model())
     except ParameterError:
         return store[NAME]
 
@@ -180,7 +181,7 @@ def check_models(url: str) -> set[tuple[int, int]]:
         assert not hasattr(found, "fitted_")
         return batches
     X, y, weights = ([row for part in parts for row in part[k]] for k in range(3))
-    memory = SparseTensorClassifier(**found.get_params()).fit(X, y, weights)
+    memory = paper_model(**found.get_params()).fit(X, y, weights)
     assert_frame_equal(memory.corpus_, found.corpus_, check_row_order=False, check_exact=True)
     np.testing.assert_allclose(memory.predict_proba(X), found.predict_proba(X), rtol=0, atol=1e-12)
     return batches

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from polars.testing import assert_frame_equal
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 
 VALUES = [("red", "green", "blue"), ("big", "small"), ("cat", "dog", "owl", "eel")]
 NAMES = ["color", "size", "animal"]
@@ -63,7 +64,7 @@ WEIGHTS = np.random.default_rng(1).integers(0, 4, len(ROWS))
 
 def fitted(make: Make, **params: Any) -> SparseTensorClassifier:
     """A model of the rows."""
-    return SparseTensorClassifier(**params).fit(make(ROWS), LABELS)
+    return paper_model(**params).fit(make(ROWS), LABELS)
 
 
 def assert_same_model(

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 N = 48
@@ -124,7 +125,7 @@ FORMS: dict[str, Form] = {
 
 
 def fitted(form: Form, params: dict[str, Any]) -> SparseTensorClassifier:
-    return SparseTensorClassifier(**params).fit(X, form.y)
+    return paper_model(**params).fit(X, form.y)
 
 
 # Sorted by target, so that later parts bring new combinations and new classes of each target.

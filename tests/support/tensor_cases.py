@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from stc import SparseTensorClassifier
+from support.models import paper_model
 from support.oracle import Bag, Hyper
 from support.strategies import ATTRIBUTES, LABELS, PROFILE, UNSEEN, Data, Record, bag, soft
 from support.tensor_oracle import Set, Tensor, joint, learn_tensor, marginal
@@ -97,7 +98,7 @@ class Case:
 
 
 def build(hyper: Hyper = Hyper(), **options: Any) -> SparseTensorClassifier:  # noqa: B008
-    return SparseTensorClassifier(hyper.power, hyper.balance, hyper.entropy, **options)
+    return paper_model(hyper.power, hyper.balance, hyper.entropy, **options)
 
 
 def random_case(seed: int, framed: bool, one_target: bool, smallest: float) -> Case:

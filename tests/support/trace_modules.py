@@ -16,6 +16,7 @@ from typing import Any
 
 import stc
 from stc.cli import main
+from support.models import paper_model
 
 
 class Trace:
@@ -59,9 +60,9 @@ def paths(folder: str) -> dict[str, Callable[[], object]]:
     X.with_columns(y).write_csv(csv)
     model = str(Path(folder, "zoo.stc.parquet"))
     store = stc.open_store(f"sqlite:///{folder}/zoo.db")
-    stored = store.create("zoo", stc.SparseTensorClassifier())
+    stored = store.create("zoo", paper_model())
     return {
-        "fit(pandas, y)": lambda: stc.SparseTensorClassifier().fit(frame, labels),
+        "fit(pandas, y)": lambda: paper_model().fit(frame, labels),
         "stc fit": lambda: main(["fit", str(csv), "--target", "class_type", "-o", model, "-q"]),
         "partial_fit with a store": lambda: stored.partial_fit(frame, labels),
     }

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.model_selection import GridSearchCV
 
-from stc import SparseTensorClassifier, SparseTensorClassifierCV
+from stc import SparseTensorClassifierCV
 from stc._core.formulas import Hyper
+from support.models import paper_model
 
 INF = math.inf
 # Plain, one hyper-parameter each, no conjunctions: the quickest there is.
@@ -121,7 +122,7 @@ def fitted_again(
 ) -> np.ndarray:
     """Probabilities of a model that was fitted to what a split learns from."""
     X, y, weight = data
-    model = SparseTensorClassifier(**setting)
+    model = paper_model(**setting)
     model.fit(at(X, split[0]), at(y, split[0]), at(weight, split[0]))
     P = np.zeros((len(split[1]), len(classes)))
     P[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(at(X, split[1]))
@@ -136,7 +137,7 @@ def common_of(model: SparseTensorClassifierCV) -> dict[str, Any]:
 def searched(model: SparseTensorClassifierCV, X: Any, y: Any) -> GridSearchCV:
     """GridSearchCV over the settings that a model tried, in the same order."""
     grid = [{name: [own] for name, own in s.items()} for s in model.cv_results_["params"]]
-    base = SparseTensorClassifier(**common_of(model) | {"missing": "ignore"})
+    base = paper_model(**common_of(model) | {"missing": "ignore"})
     return GridSearchCV(base, grid, scoring=model.scoring, cv=model.cv).fit(X, y)
 
 
@@ -191,7 +192,7 @@ def counted(
     matrix: sp.csr_array, y: np.ndarray, weight: np.ndarray, learnt: np.ndarray, judged: np.ndarray
 ) -> list[np.ndarray]:
     """Probabilities by a model of what is learnt, for each setting."""
-    model = SparseTensorClassifier().fit(matrix[learnt], y[learnt], weight[learnt])
+    model = paper_model().fit(matrix[learnt], y[learnt], weight[learnt])
     assert model.classes_.tolist() == [0, 1, 2]
     found = []
     for hyper in HYPERS:

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from stc import SparseTensorClassifier
 from support.label_cases import Labels, Make, X, Y, any_estimator, either, fitted
+from support.models import paper_model
 
 
 def topics(sizes: Sequence[int], n: int, seed: int) -> tuple[list[dict[str, Any]], Labels]:
@@ -47,7 +48,7 @@ any_size = pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES.keys())
 def test_the_chosen_threshold_is_nearly_the_best(sizes: list[int], seed: int) -> None:
     items, y = topics(sizes, 300, seed)
     fresh, truth = topics(sizes, 300, seed + 100)
-    model = SparseTensorClassifier().fit(items, y)
+    model = paper_model().fit(items, y)
     ours = micro_f1(model, fresh, truth)
     best = max(
         micro_f1(model.set_params(label_threshold=threshold), fresh, truth)
@@ -62,7 +63,7 @@ def test_the_threshold_is_chosen_by_items_held_out() -> None:
     # A word of its own gives an item away where it was learnt, and says nothing where it was not.
     items, y = topics([1, 2], 200, 0)
     marked = [{**item, "own": [f"own {n}"] * 12} for n, item in enumerate(items)]
-    found, told = (SparseTensorClassifier().fit(each, y) for each in (items, marked))
+    found, told = (paper_model().fit(each, y) for each in (items, marked))
     assert len(set(found.label_threshold_)) > 1
     assert_allclose(told.label_threshold_, found.label_threshold_, rtol=1e-9)
 
@@ -70,7 +71,7 @@ def test_the_threshold_is_chosen_by_items_held_out() -> None:
 @either
 def test_few_items_have_a_threshold_too(make: Make) -> None:
     for n in (1, 2, 3, 5):
-        model = SparseTensorClassifier().fit(X[:n], make(Y[:n]))
+        model = paper_model().fit(X[:n], make(Y[:n]))
         assert ((model.label_threshold_ > 0) & (model.label_threshold_ <= 1)).all()
 
 
@@ -85,21 +86,21 @@ Learner: TypeAlias = Callable[[list[tuple[Any, Labels]]], SparseTensorClassifier
 
 
 def in_parts(parts: list[tuple[Any, Labels]]) -> SparseTensorClassifier:
-    model = SparseTensorClassifier()
+    model = paper_model()
     for part in parts:
         model.partial_fit(*part)
     return model
 
 
 def merged(parts: list[tuple[Any, Labels]]) -> SparseTensorClassifier:
-    first, *others = (SparseTensorClassifier().fit(*part) for part in parts)
+    first, *others = (paper_model().fit(*part) for part in parts)
     for other in others:
         first.merge(other)
     return first
 
 
 def added(parts: list[tuple[Any, Labels]]) -> SparseTensorClassifier:
-    one, other = (SparseTensorClassifier().fit(*part) for part in parts)
+    one, other = (paper_model().fit(*part) for part in parts)
     return one + other
 
 
@@ -112,7 +113,7 @@ def typical(model: SparseTensorClassifier) -> float:
 @pytest.mark.parametrize("first", ["many", "few"])
 def test_evidence_for_the_threshold_adds_up(learn: Learner, first: str) -> None:
     many, few = topics([3], 300, 1), topics([1], 3, 0)
-    of_many, of_few = (typical(SparseTensorClassifier().fit(*part)) for part in (many, few))
+    of_many, of_few = (typical(paper_model().fit(*part)) for part in (many, few))
     assert abs(of_many - of_few) > 0.2  # else this says nothing
     both = typical(learn([many, few] if first == "many" else [few, many]))
     assert abs(both - of_many) < 0.02
@@ -127,7 +128,7 @@ def test_unlearning_keeps_a_threshold() -> None:
 
 @pytest.mark.parametrize("threshold", [0, 0.0, -0.1, 1.5, "half", float("nan")])
 def test_thresholds_that_are_none(threshold: Any) -> None:
-    model = SparseTensorClassifier(label_threshold=threshold)
+    model = paper_model(label_threshold=threshold)
     with pytest.raises(ValueError, match="'label_threshold' parameter of SparseTensorClassifier"):
         model.fit(X, Y)
     assert not hasattr(model, "classes_")

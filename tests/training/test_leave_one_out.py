@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stc import NeverLearntError, SparseTensorClassifier, load_zoo
+from stc import NeverLearntError, load_zoo
 from stc._training import leave_one_out
 from stc.fitted import FittedModel
 from support.conformance import SETTINGS
+from support.models import paper_model
 from support.oracle import Hyper, Oracle, learn
 from support.strategies import PROFILE, Data, all_settings, soft, tables
 
@@ -49,7 +50,7 @@ def check(found: Any, truth: Oracle, item: Any, hyper: Hyper) -> None:
 @PROFILE
 @given(tables(), all_settings())
 def test_the_answers_of_the_oracle_without_the_item(data: Data, hyper: Hyper) -> None:
-    model = SparseTensorClassifier(**vars(hyper))
+    model = paper_model(**vars(hyper))
     model.fit(data.records, data.y, sample_weight=data.weights)
     found = model.loo_predict_proba(data.records, data.y, data.weights)
     for item in range(len(data)):
@@ -61,7 +62,7 @@ def test_the_answers_of_the_oracle_without_the_item(data: Data, hyper: Hyper) ->
 @given(st.data(), tables(), all_settings())
 def test_groups_are_left_out_together(draws: st.DataObject, data: Data, hyper: Hyper) -> None:
     groups = draws.draw(st.lists(st.sampled_from("ab"), min_size=len(data), max_size=len(data)))
-    model = SparseTensorClassifier(**vars(hyper))
+    model = paper_model(**vars(hyper))
     model.fit(data.records, data.y, sample_weight=data.weights)
     found = model.loo_predict_proba(data.records, data.y, data.weights, groups)
     for item, group in enumerate(groups):
@@ -117,8 +118,8 @@ def test_every_kind_of_model_against_a_refit(kind: str, weighted: bool) -> None:
 
 def test_weight_two_is_two_items() -> None:
     X, y = load_zoo()
-    heavy = SparseTensorClassifier().fit(X, y, np.full(len(y), 2.0))
-    twice = SparseTensorClassifier().fit(pl.concat([X, X]), pl.concat([y, y]))
+    heavy = paper_model().fit(X, y, np.full(len(y), 2.0))
+    twice = paper_model().fit(pl.concat([X, X]), pl.concat([y, y]))
     once = heavy.loo_predict_proba(X, y, np.full(len(y), 2.0))
     both = twice.loo_predict_proba(X, y)
     np.testing.assert_allclose(once, both, rtol=0, atol=1e-12)
@@ -126,7 +127,7 @@ def test_weight_two_is_two_items() -> None:
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = load_zoo()
-    model, groups = SparseTensorClassifier().fit(X, y), [n % 7 for n in range(len(y))]
+    model, groups = paper_model().fit(X, y), [n % 7 for n in range(len(y))]
     whole = [model.loo_predict_proba(X, y), model.loo_predict_proba(X, y, groups=groups)]
     monkeypatch.setattr(leave_one_out, "_BLOCK_CELLS", 500)
     monkeypatch.setattr(leave_one_out, "_DENSE_CELLS", 0)
@@ -140,7 +141,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_items_that_were_never_learnt_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leave_one_out, "_BLOCK_CELLS", 2)
     X, y = [["a"], ["b"], ["b"]], ["x", "y", "y"]
-    model = SparseTensorClassifier().fit(X, y)
+    model = paper_model().fit(X, y)
     for wrong, label in ((["a"], "y"), (["c"], "x")):
         with pytest.raises(NeverLearntError, match="never learnt") as caught:
             model.loo_predict_proba([*X, wrong], [*y, label])

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from stc import PhaseLearner, SparseTensorClassifier
 from stc._training.descent import Descent, Point
 from stc._training.objective import Metrics, Objective
+from support.models import paper_model
 from support.oracle import Hyper, learn
 from support.phase_cases import (
     PLAIN,
@@ -409,8 +410,8 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_phases_of_anything_are_valid(name: str) -> None:
     X, y, options = ODD[name]
-    fitted = SparseTensorClassifier(**{"entropy": 0.0, **options}, phases=QUICK).fit(X, y)
-    plain = SparseTensorClassifier(**{"entropy": 0.0, **options}).fit(X, y)
+    fitted = paper_model(**{"entropy": 0.0, **options}, phases=QUICK).fit(X, y)
+    plain = paper_model(**{"entropy": 0.0, **options}).fit(X, y)
     assert fitted.corpus_.equals(plain.corpus_)
     assert dict(fitted.phase_history_.schema).items() >= PHASE_HISTORY.items()
     assert all(-math.pi <= angle <= math.pi for angle in phases_of(fitted).values())

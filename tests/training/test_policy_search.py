@@ -29,6 +29,7 @@ from support.agent_cases import (
     values,
     walk,
 )
+from support.models import paper_model
 
 
 def assert_values(model: SparseTensorClassifier, expected: Values) -> None:
@@ -207,7 +208,7 @@ def test_a_dimension_a_target() -> None:
 
 def test_named_targets_are_no_dimension() -> None:
     data = AB.with_columns(kind=pl.Series(Y))
-    model = SparseTensorClassifier(dimensions="each", policy="learn", targets="kind", **PLAIN)
+    model = paper_model(dimensions="each", policy="learn", targets="kind", **PLAIN)
     assert_frame_equal(model.fit(data).policy_values_, learnt(AB, Y).policy_values_)
 
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
-from stc import PolicyAgent, SparseTensorClassifier
+from stc import PolicyAgent
 from support.agent_cases import (
     AB,
     CLASSICAL,
@@ -26,6 +26,7 @@ from support.agent_cases import (
     values,
     walk,
 )
+from support.models import paper_model
 
 # ---------------------------------------------------------------- prior knowledge
 
@@ -209,7 +210,7 @@ def test_classes_with_few_items(y: list[str], validation: float, loss: str) -> N
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_one_item_is_too_few(method: str) -> None:
-    model = SparseTensorClassifier(dimensions="each", policy="learn")
+    model = paper_model(dimensions="each", policy="learn")
     with pytest.raises(ValueError, match=r"\b(1|one)\b"):
         getattr(model, method)([{"a": "x"}], ["p"])
     assert not hasattr(model, "classes_")

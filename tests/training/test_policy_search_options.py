@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from stc import PolicyAgent, SparseTensorClassifier
 from stc._utils.validation import InvalidParameterError
 from support.agent_cases import AB, HYPERS, LOG, PLAIN, STEPS, XOR, XOR_Y, Y, learnt, noisy, values
+from support.models import paper_model
 
 # ---------------------------------------------------------------- in the company of scikit-learn
 
@@ -51,7 +52,7 @@ def test_learn_is_the_default_agent() -> None:
 
 
 def test_options_are_set_through_the_model() -> None:
-    model = SparseTensorClassifier(dimensions="each", policy=PolicyAgent())
+    model = paper_model(dimensions="each", policy=PolicyAgent())
     assert model.get_params()["policy__iterations"] == 10
     model.set_params(policy__iterations=3, policy__max_dimensions=1)
     model.fit(*noisy(0))
@@ -72,7 +73,7 @@ def test_clone_takes_the_options_and_not_the_agent() -> None:
 
 def test_grid_search_over_the_agent() -> None:
     X, y = noisy(0)
-    model = SparseTensorClassifier(dimensions="each", policy=PolicyAgent(iterations=2), **PLAIN)
+    model = paper_model(dimensions="each", policy=PolicyAgent(iterations=2), **PLAIN)
     grid = {"policy__max_dimensions": [1, 3], "policy__loss": ["norm", "log"]}
     search = GridSearchCV(model, grid, cv=2, scoring="neg_log_loss").fit(pl.DataFrame(X), y)
     assert len(search.cv_results_["params"]) == 4
@@ -108,7 +109,7 @@ BAD_OPTIONS = [
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize(("name", "value"), BAD_OPTIONS)
 def test_bad_options(name: str, value: Any, method: str) -> None:
-    model = SparseTensorClassifier(dimensions="each", policy=PolicyAgent(**{name: value}))
+    model = paper_model(dimensions="each", policy=PolicyAgent(**{name: value}))
     with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of PolicyAgent"):
         getattr(model, method)(*noisy(0))
     assert not hasattr(model, "classes_")
@@ -174,7 +175,7 @@ def test_a_learnt_policy_is_as_good_as_one_given(hyper: dict[str, float]) -> Non
 
 def test_the_first_batch_decides() -> None:
     X, y = noisy(0, 120)
-    model = SparseTensorClassifier(dimensions="each", policy=PolicyAgent(**LOG), **PLAIN)
+    model = paper_model(dimensions="each", policy=PolicyAgent(**LOG), **PLAIN)
     model.partial_fit(X[:60], y[:60])
     table = model.policy_values_
     assert_frame_equal(table, learnt(X[:60], y[:60], PolicyAgent(**LOG)).policy_values_)
@@ -193,7 +194,7 @@ def test_fitting_again_learns_another_policy() -> None:
 
 
 def test_classes_declared_and_never_shown() -> None:
-    model = SparseTensorClassifier(dimensions="each", policy="learn", **PLAIN)
+    model = paper_model(dimensions="each", policy="learn", **PLAIN)
     model.partial_fit(AB, Y, classes=["p", "q", "r", "never"])
     assert model.policy_ == [["a", "b"], ["a"], []]
     assert values(model)[()] == pytest.approx(-0.5)
@@ -234,7 +235,7 @@ def test_a_model_that_lacks_our_sets_is_not_merged() -> None:
 
 @pytest.mark.parametrize("policy", [None, [["a"], []]])
 def test_no_values_without_an_agent(policy: Any) -> None:
-    model = SparseTensorClassifier(dimensions="each", policy=policy)
+    model = paper_model(dimensions="each", policy=policy)
     assert not hasattr(model, "policy_values_")
     model.fit(AB, Y)
     with pytest.raises(AttributeError, match="the policy was given, not learnt"):

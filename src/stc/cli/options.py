@@ -25,6 +25,8 @@ Format = Literal["csv", "tsv", "jsonl", "parquet", "arrow"]
 TextFormat = Literal["csv", "tsv", "jsonl"]
 Names = Optional[list[str]]  # noqa: UP045 (typer reads it while it runs)
 Name = Optional[str]  # noqa: UP045
+Number = Optional[float]  # noqa: UP045
+Count = Optional[int]  # noqa: UP045
 
 _OUTPUT = "Output"
 _MODEL = "Model file, or store-url#name."

@@ -21,10 +21,6 @@ _TUNED = (
 )  # fmt: skip
 # Options that cannot be combined with --tune.
 _NOT_TUNED = ("dimensions", "policy", "phases")
-# What --auto chooses.
-_AUTO = (
-    "power", "balance", "entropy", "prior", "sharpness", "floor", "interactions", "ngrams",
-)  # fmt: skip
 
 
 def fit(
@@ -61,46 +57,41 @@ def fit(
             "--group", metavar="COLUMN", help="For --tune: rows of a group stay in one fold."
         ),
     ] = None,
-    auto: Annotated[
-        bool,
-        typer.Option(
-            "--auto",
-            help="Choose settings, conjunctions and n-grams that are not given, by leave-one-out.",
-        ),
-    ] = False,
     power: Annotated[
-        float, typer.Option(metavar="NUMBER", min=0, help="How contributions add up (p).")
-    ] = 0.5,
+        opt.Number, typer.Option(metavar="NUMBER", min=0, help="How contributions add up (p).")
+    ] = None,
     balance: Annotated[
-        float,
+        opt.Number,
         typer.Option(metavar="NUMBER", min=0, help="How far class imbalance is corrected (b)."),
-    ] = 1.0,
+    ] = None,
     entropy: Annotated[
-        float,
+        opt.Number,
         typer.Option(
             metavar="NUMBER", min=0, help="Discount of values that all classes share (h)."
         ),
-    ] = 1.0,
+    ] = None,
     prior: Annotated[
-        float,
+        opt.Number,
         typer.Option(
             metavar="NUMBER", min=0, help="Mass added to every value, by class frequency."
         ),
-    ] = 0.0,
+    ] = None,
     sharpness: Annotated[
-        float, typer.Option(metavar="NUMBER", min=0, help="Confidence of the probabilities.")
-    ] = 1.0,
+        opt.Number, typer.Option(metavar="NUMBER", min=0, help="Confidence of the probabilities.")
+    ] = None,
     floor: Annotated[
-        float,
+        opt.Number,
         typer.Option(metavar="NUMBER", min=0, help="Share of the class frequencies in answers."),
-    ] = 0.0,
+    ] = None,
     interactions: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Most attributes in a conjunction.")
-    ] = 1,
+        opt.Count, typer.Option(metavar="N", min=1, help="Most attributes in a conjunction.")
+    ] = None,
     min_support: Annotated[
         int, typer.Option(metavar="N", min=1, help="Fewest items with a conjunction.")
     ] = 1,
-    ngrams: Annotated[int, typer.Option(metavar="N", min=1, help="Most words in an n-gram.")] = 1,
+    ngrams: Annotated[
+        opt.Count, typer.Option(metavar="N", min=1, help="Most words in an n-gram.")
+    ] = None,
     continuous: Annotated[
         opt.Names, typer.Option("--continuous", metavar="COLUMN|auto", help="Columns of numbers.")
     ] = None,
@@ -130,6 +121,7 @@ def fit(
 ) -> None:
     """Learn a model from DATA.
 
+    Settings, conjunctions and n-grams that are not given are chosen by exact leave-one-out.
     Options that take a column may be repeated, or name several columns separated by commas.
     """
     import stc
@@ -155,12 +147,8 @@ def fit(
     }
     # What is not on the command line is for the library to choose.
     parameters = {name: value for name, value in settings.items() if opt.is_given(context, name)}
-    if auto:
-        parameters = {**dict.fromkeys(_AUTO, "auto"), **parameters}
     roles = ColumnRoles(target, ignore or (), columns or (), weight, text, group)
     notes: Output = context.obj
-    if tune and auto:
-        raise CommandError("--tune cannot be combined with --auto", USAGE)
     _check_tuning(tune, group, parameters)
     place = model_place(output)
     place.check_output(data)
