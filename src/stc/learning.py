@@ -18,7 +18,7 @@ from stc._core.schema import KIND_NAMES, Schema
 from stc._core.tensor import Dimensions
 from stc._input.reader import NO_ROLES, Batch, BatchReader
 from stc._input.targets import encode_classes
-from stc._training.choice import choose_settings
+from stc._training.choice import Choice, choose_settings
 from stc._training.conjunctions import (
     MOST_ROWS,
     Items,
@@ -348,23 +348,26 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
         raise ParameterError("no setting is 'auto'", hint="set_params(power='auto'), for example")
     if before.model.phases:
         free = tuple(name for name in free if name != "prior")
-    return FittedModel(_chosen(before.state, before.parameters, batch, free), before.parameters)
+    state = _chosen(before.state, before.parameters, batch, _Choosing(free))
+    return FittedModel(state, before.parameters)
 
 
 # --- learning one batch or source -----------------------------------------------------------------
 
 
 def _chosen(
-    state: FittedState, parameters: Parameters, batch: Batch, free: tuple[str, ...]
+    state: FittedState, parameters: Parameters, batch: Batch, choosing: _Choosing
 ) -> FittedState:
     """Return the state with settings chosen by leave-one-out over a batch that it has learnt."""
-    if not free:
+    if not choosing.free:
         return state
-    fitted = FittedModel(replace(state, chosen={}), parameters)
-    choice = choose_settings(fitted.cascade, *batch.weighted(), free)
+    choice = choosing.near
+    if choice is None or not choice.is_of(state.model):
+        cascade = FittedModel(replace(state, chosen={}), parameters).cascade
+        choice = choose_settings(cascade, *batch.weighted(), choosing.free, near=choice)
     if choice is None:
         return state
-    chosen = {name: getattr(choice.hyper, name) for name in free}
+    chosen = {name: getattr(choice.hyper, name) for name in choosing.free}
     return replace(state, chosen=chosen, choices=choice.table, loo=choice.score)
 
 
@@ -385,29 +388,42 @@ class _Choosing:
         The settings that act at prediction time.
     conjunctions
         Whether conjunctions and n-grams are chosen, if they are "auto"; otherwise there are none.
+    near
+        The settings that were chosen together with the conjunctions.
     """
 
     free: tuple[str, ...] = ()
     conjunctions: bool = True
+    near: Choice | None = None
 
     def readable(self, parameters: Parameters) -> Parameters:
         """Return the parameters to read a first batch with."""
         return parameters if self.conjunctions else {**parameters, **_without_auto(parameters)}
 
-    def resolved(self, parameters: Parameters, batch: Batch) -> tuple[Parameters, Batch]:
-        """Return the parameters with chosen conjunctions and n-grams, and the batch for them."""
-        changed, observed = _without_auto(parameters), batch.observed
+    def resolved(
+        self, parameters: Parameters, batch: Batch
+    ) -> tuple[Parameters, Batch, _Choosing]:
+        """Return the parameters with chosen conjunctions and n-grams, and the batch for them.
+
+        The last is what is still to be chosen.
+        """
+        changed, observed, tried = _without_auto(parameters), batch.observed, None
         if self.conjunctions and changed:
-            items, form = _choosing_items(batch), batch.target.form
-            how = form, hyper_of(parameters, {}), self.free
-            if "ngrams" in changed and observed.kind == "documents":
-                changed["ngrams"] = choose_ngrams(items, *how)
-                if changed["ngrams"] == 1:
-                    observed = without_ngrams(observed)
+            items = _choosing_items(batch)
+            how = items, batch.target.form, hyper_of(parameters, {}), self.free
             single = parameters["dimensions"] is None and items.target.offsets is None
-            if "interactions" in changed and observed.kind == "table" and single:
-                changed["interactions"] = choose_conjunctions(items, *how).given
-        return {**parameters, **changed}, replace(batch, observed=observed)
+            if "ngrams" in changed and observed.kind == "documents":
+                tried = choose_ngrams(*how)
+            elif "interactions" in changed and observed.kind == "table" and single:
+                tried = choose_conjunctions(*how)
+        if tried is not None:
+            chosen = {"interactions": tried.interactions.given, "ngrams": tried.interactions.ngrams}
+            changed = {name: chosen[name] for name in changed}
+        if changed.get("ngrams") == 1:
+            observed = without_ngrams(observed)
+        near = None if tried is None else tried.choice
+        resolved = {**parameters, **changed}
+        return resolved, replace(batch, observed=observed), replace(self, near=near)
 
 
 _NOTHING = _Choosing(conjunctions=False)
@@ -443,10 +459,10 @@ def _learnt(
     batch = BatchReader(choosing.readable(parameters), roles).batch(*data, known)
     start = before
     if start is None:
-        resolved, batch = choosing.resolved(parameters, batch)
+        resolved, batch, choosing = choosing.resolved(parameters, batch)
         start = _blank(resolved, batch, choosing.free)
     start = _declaring(start, classes)
-    state = _learnt_batch(start, parameters, batch, learner, choosing.free)
+    state = _learnt_batch(start, parameters, batch, learner, choosing)
     return FittedModel(state, parameters)
 
 
@@ -455,13 +471,13 @@ def _learnt_batch(
     parameters: Parameters,
     batch: Batch,
     learner: PhaseLearner | None,
-    free: tuple[str, ...],
+    choosing: _Choosing,
 ) -> FittedState:
     """Return the state after learning a batch."""
     model = replace(start.model, form=batch.target.form)
     model.check_size(batch.observed, parameters["max_tuples"])
     model = model.with_items(batch.observed, batch.target.column, batch.sample_weight)
-    return _completed(start, model, parameters, batch, learner, free)
+    return _completed(start, model, parameters, batch, learner, choosing)
 
 
 def _learnt_source(
@@ -486,14 +502,14 @@ def _learnt_source(
         batch = columns.reader.batch(columns.first(BATCH_ROWS), None, None, known)
     start = before
     if start is None:
-        resolved, batch = choosing.resolved(parameters, batch)
+        resolved, batch, choosing = choosing.resolved(parameters, batch)
         start = _blank(resolved, batch, choosing.free)
     start = _declaring(start, classes)
     part = chosen.backend.learn(columns.task(start.model.cleared(), parameters["max_tuples"]))
     if part is None:
         raise DataError("sample_weight is zero for every item: nothing to learn from")
     model = start.model.merged(part)
-    return _completed(start, model, parameters, batch, learner, choosing.free)
+    return _completed(start, model, parameters, batch, learner, choosing)
 
 
 def _learns_beyond_counts(parameters: Parameters) -> bool:
@@ -529,7 +545,8 @@ def _policy(
     chosen: Mapping[str, float] = {}
     if free:  # with all dimensions; they are chosen again for the policy
         whole = {**parameters, "policy": None}
-        chosen = _learnt_batch(_blank(whole, batch, ()), whole, batch, None, free).chosen
+        blank = _blank(whole, batch, ())
+        chosen = _learnt_batch(blank, whole, batch, None, _Choosing(free)).chosen
     hyper, max_tuples = hyper_of(parameters, chosen), parameters["max_tuples"]
     return learn_policy(agent, *batch.weighted(), dimensions, hyper, max_tuples)
 
@@ -576,10 +593,10 @@ def _completed(
     parameters: Parameters,
     batch: Batch,
     learner: PhaseLearner | None,
-    free: tuple[str, ...],
+    choosing: _Choosing,
 ) -> FittedState:
     """Return the state with the counts of a model, and what else is learnt from the batch."""
-    start = _chosen(replace(start, model=model), parameters, batch, free)
+    start = _chosen(replace(start, model=model), parameters, batch, choosing)
     counts, history = start.threshold_counts, start.phase_history
     hyper = hyper_of(parameters, start.chosen)
     if learner is not None:

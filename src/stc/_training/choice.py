@@ -8,7 +8,8 @@ little, follow in fixed steps. No random numbers, and no minimiser whose path de
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 from stc._core import formulas
 from stc._core.cascade import Cascade
 from stc._core.formulas import PAPER, Floats, Hyper
+from stc._core.model import Model
 from stc._core.observations import Column, Observations
 from stc._training.leave_one_out import LearntItems, LeaveOneOut
 from stc._training.sample import Sample, sample_of
 from stc._training.state import CHOICES, LooScore
 
 # Largest number of distinct items that choose; of documents, which have many values, fewer.
-MOST_ITEMS, MOST_DOCUMENTS = 2000, 1000
+MOST_ITEMS, MOST_DOCUMENTS = 4000, 1000
 # Fewest items that choose: a grid of settings would fit the noise of less.
 FEWEST_ITEMS = 20
 
@@ -34,9 +36,14 @@ _Grid = Sequence[float] | Callable[[float], Sequence[float]]
 _GRIDS: Mapping[str, _Grid] = {
     "prior": (0.0, 0.1, 0.3, 1.0, 3.0, 10.0),
     "power": (0.1, 0.25, 0.5, 1.0),
-    "balance": (0.0, 0.5, 1.0),
+    "balance": (0.0, 0.5, 0.75, 0.875, 0.9375, 1.0),
     "entropy": (0.0, 0.5, 1.0, 2.0),
 }
+# The values that are tried together at first, and the prior and the floor with them.
+_JOINT = ("balance", "entropy")
+_FIRST_POWER = 0.25
+_FIRST_PRIOR = 0.3
+_BALANCED_SHARPNESS = 8.0
 _FLOORS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 # A balance above 1 favours the class that an item was left out of, whatever its values are.
 _RANGES = {
@@ -44,10 +51,12 @@ _RANGES = {
     "sharpness": (1 / 64, 256.0), "floor": (0.0, 0.2),
 }  # fmt: skip
 _FIRST_FLOOR = 1e-2
-_SWEEPS = 3
+# The share of the items that choose at first.
+_ROUGH = 4
 # Factors of the sharpness: coarse steps, and those of the refinement.
 _STEPS, _FINE_STEPS = (2.0, 2**0.5), (2**0.25, 2**0.125)
-_REFINEMENTS, _FIRST_REFINEMENT = (1.5, 1.2), 2.0
+_REFINEMENTS = (2.0, 1.5, 1.2)
+_NEAR = (2.0, 1.2)
 # Differences of losses that are rounding errors.
 _TIE = 1e-9
 # Largest number of cells (features x classes) of a model whose prior is chosen.
@@ -77,6 +86,12 @@ class Choice:
     loss: float
     table: pl.DataFrame
     judge: Judge
+
+    def is_of(self, model: Model) -> bool:
+        """Return whether the settings were chosen for a model of these counts."""
+        ours = self.judge.left_out.cascade.model
+        same_items = np.array_equal(ours.class_mass, model.class_mass)
+        return same_items and ours.interactions == model.interactions
 
     @property
     def score(self) -> LooScore:
@@ -122,12 +137,17 @@ def choose_settings(
     if cells * len(cascade.model.classes) > _MOST_CELLS:
         free = [name for name in free if name != "prior"]
     search = _Search(judge, tuple(name for name in Hyper._fields if name in free))
-    start = cascade.hyper
-    if near is not None:
+    if near is None:
+        few = sample.first(most // _ROUGH)
+        rough = search
+        if few is not sample:
+            rough = replace(search, judge=Judge(cascade, learnt.sampled(few.items, few.weight), few))
+        loss, hyper = search.refined(rough.start(cascade.hyper), _REFINEMENTS)
+    else:
         start = near.hyper
         if "prior" in free:
             start = start._replace(prior=start.prior * judge.unit / near.judge.unit)
-    loss, hyper = search.run(start, near is not None)
+        loss, hyper = search.refined(start, _NEAR)
     return Choice(hyper, loss, search.table(), judge)
 
 
@@ -184,6 +204,7 @@ class Judge:
         assert floor is not None
         self.floor = np.ascontiguousarray(floor.T)
         mass = cascade.model.class_mass
+        self.mass = np.where(mass > 0, mass, 1.0)
         self._doubt = formulas.floor_of(mass, 1.0) / max(mass.sum(), 1.0)
         sizes = [part.sizes for part in self.left_out.remaining[:1]]
         self.unit = 1 / max(1.0, *(float(sample.share @ size) for size in sizes))
@@ -240,24 +261,44 @@ class _Search:
     _tried: list[tuple[float, ...]] = field(default_factory=list)
     _best: tuple[float, Hyper] = (np.inf, PAPER)
 
-    def run(self, start: Hyper, refine: bool) -> tuple[float, Hyper]:
-        """Return the least loss and its settings; those that are not free stay as they start."""
-        if "floor" in self.free and not refine:
-            start = start._replace(floor=_FIRST_FLOOR)
+    def start(self, given: Hyper) -> Hyper:
+        """Return the best of fixed grids: balance and entropy together, then each setting.
+
+        Balance and entropy depend on each other: one after the other may end in a poor minimum.
+        """
+        names = [name for name in _JOINT if name in self.free]
+        if "power" in self.free:
+            given = given._replace(power=_FIRST_POWER)
+        if "floor" in self.free:
+            given = given._replace(floor=_FIRST_FLOOR)
+        if "prior" in self.free:
+            given = given._replace(prior=_FIRST_PRIOR * self.judge.unit)
+        tried: list[tuple[float, Hyper]] = []
+        for values in product(*(_GRIDS[name] for name in names)):
+            setting = given._replace(**dict(zip(names, values, strict=True)))
+            if "sharpness" in self.free:
+                setting = setting._replace(sharpness=_sharpness(setting.balance))
+            tried.append(self._tuned(setting, _STEPS[:1], ()))
+        self._best = self._tuned(min(tried, key=_loss)[1], _STEPS, _FLOORS)
+        self._sweep(_GRIDS)
+        return self._best[1]
+
+    def refined(self, start: Hyper, factors: Sequence[float]) -> tuple[float, Hyper]:
+        """Return the least loss near a setting; settings that are not free stay as they are."""
         self._best = self._tuned(start, _STEPS, _FLOORS)
-        for _ in range(0 if refine else _SWEEPS):
-            if not self._sweep(_GRIDS):
-                break
-        for factor in (_FIRST_REFINEMENT, *_REFINEMENTS) if refine else _REFINEMENTS:
-            self._sweep(_refined(factor))
-            floor = self._best[1].floor
-            near = (floor / factor, floor * factor)
-            self._best = min(self._best, self._tuned(self._best[1], _FINE_STEPS, near), key=_loss)
+        for factor in factors:
+            self._refine(factor)
         return self._best
 
-    def _sweep(self, grids: Mapping[str, _Grid]) -> bool:
-        """Try other values of each setting in turn; return whether any was better."""
-        before = self._best[1]
+    def _refine(self, factor: float) -> None:
+        """Try values near that of each setting."""
+        self._sweep(_refined(factor))
+        floor = self._best[1].floor
+        near = (floor / factor, floor * factor)
+        self._best = min(self._best, self._tuned(self._best[1], _FINE_STEPS, near), key=_loss)
+
+    def _sweep(self, grids: Mapping[str, _Grid]) -> None:
+        """Try other values of each setting in turn."""
         for name, values in grids.items():
             if name not in self.free:
                 continue
@@ -268,9 +309,11 @@ class _Search:
             for value in values(now) if callable(values) else values:
                 if value != now and low <= value <= high:
                     setting = self._best[1]._replace(**{name: value * unit})
+                    if name == "balance" and "sharpness" in self.free:
+                        ratio = _sharpness(value) / _sharpness(now)
+                        setting = setting._replace(sharpness=setting.sharpness * ratio)
                     tried.append(self._tuned(setting, _STEPS, _FLOORS))
             self._best = _nearest(tried, name)
-        return self._best[1] != before
 
     def _tuned(
         self, hyper: Hyper, steps: Sequence[float], floors: Sequence[float]
@@ -327,13 +370,21 @@ class _Search:
 
 def _refined(factor: float) -> dict[str, _Grid]:
     """Return values near that of a setting, to be tried after the grids."""
-    half = (factor - 1) / 2
     return {
         "prior": lambda value: (value / factor, value * factor),
         "power": lambda value: (value / factor, value * factor),
-        "balance": lambda value: (value - half, value + half),
+        "balance": lambda value: (1 - (1 - value) * factor, 1 - (1 - value) / factor),
         "entropy": lambda value: (value / factor, value * factor) if value else (0.25,),
     }
+
+
+def _sharpness(balance: float) -> float:
+    """Return the sharpness at which a balance leaves the class frequencies in the answer.
+
+    The scores have a factor `m_i^(-b p)`, the probabilities `m_i^(-b s)`: with `s (1 - b) = 1`
+    they are as if each class had its frequency.
+    """
+    return min(1 / max(1 - balance, 1e-9), _BALANCED_SHARPNESS)
 
 
 def _loss(tried: tuple[float, Hyper]) -> float:

@@ -33,9 +33,13 @@ _MOST_CANDIDATES, _MOST_TRIPLES = 2000, 100
 _MOST_WHOLE, _MOST_FEATURES = 400, 100_000
 # Rounds of entering conjunctions; failures that end a round; the candidates whose loss is computed
 # at first; those tried in each step, by their last loss and by the slope of the loss.
-_ROUNDS, _FAILURES, _SCANNED, _TRIED = 3, 6, 100, 4
+_ROUNDS, _FAILURES, _SCANNED, _TRIED = 4, 8, 100, 4
 # Factors of the sharpness tried with each candidate, and the least gain that counts.
-_SHARPER, _LEAST_GAIN = (1 / 1.19, 1.0, 1.19), 2e-3
+_SHARPER, _LEAST_GAIN = (0.7, 0.84, 1.0, 1.19, 1.41), 2e-3
+# The loss that a conjunction must spare to stay.
+_DISPENSABLE = 5e-4
+# The least floor while conjunctions enter: without it few items with a tiny probability decide.
+_LEAST_FLOOR = 1e-2
 # Candidates whose weights are computed at a time.
 _AT_A_TIME = 64
 
@@ -48,15 +52,16 @@ class Items(NamedTuple):
     sample_weight: Floats
 
 
-def choose_ngrams(items: Items, form: TargetForm, hyper: Hyper, free: Sequence[str]) -> int:
-    """Return the length of n-grams that pays: 1, or that of the items."""
-    plain = _tried(
-        items._replace(observed=without_ngrams(items.observed)), form, Interactions(), hyper, free
-    )
+def choose_ngrams(
+    items: Items, form: TargetForm, hyper: Hyper, free: Sequence[str]
+) -> Tried | None:
+    """Return the length of n-grams that pays, 1 or that of the items; None for too few items."""
+    words = items._replace(observed=without_ngrams(items.observed))
+    plain = _tried(words, form, Interactions(), hyper, free)
     if plain is None:
-        return 1
+        return None
     pairs = _tried(items, form, Interactions(ngrams=2), plain.choice, free)
-    return 2 if pairs is not None and pairs.choice.loss < plain.choice.loss else 1
+    return pairs if pairs is not None and pairs.choice.loss < plain.choice.loss else plain
 
 
 def without_ngrams(observed: Observations) -> Observations:
@@ -66,8 +71,8 @@ def without_ngrams(observed: Observations) -> Observations:
 
 def choose_conjunctions(
     items: Items, form: TargetForm, hyper: Hyper, free: Sequence[str]
-) -> Interactions:
-    """Return the conjunctions of attributes that pay.
+) -> Tried | None:
+    """Return the conjunctions of attributes that pay; None for too few items or attributes.
 
     Parameters
     ----------
@@ -82,7 +87,7 @@ def choose_conjunctions(
     pairs, triples = (list(combinations(usable, size)) for size in (2, 3))
     best = _tried(items, form, Interactions(), hyper, free) if pairs else None
     if best is None:
-        return Interactions()
+        return None
     enough = best.choice.judge.sample.weight.sum() >= FEWEST_ITEMS
     if enough and len(pairs) <= _MOST_CANDIDATES:
         best = _entered(best, items, form, pairs, triples, free)
@@ -90,11 +95,11 @@ def choose_conjunctions(
         if 0 < len(whole) <= _MOST_WHOLE and _size(items.observed, whole) <= _MOST_FEATURES:
             rival = _tried(items, form, Interactions.of(whole), hyper, free)
             best = rival if rival is not None and _pays(best.choice, rival.choice) else best
-    return best.interactions
+    return best
 
 
 @dataclass(frozen=True)
-class _Tried:
+class Tried:
     """Conjunctions, and the settings chosen with them."""
 
     interactions: Interactions
@@ -107,7 +112,7 @@ def _tried(
     interactions: Interactions,
     start: Hyper | Choice,
     free: Sequence[str],
-) -> _Tried | None:
+) -> Tried | None:
     """Count the items with these conjunctions, and choose the settings.
 
     A choice to start from is refined only.
@@ -118,7 +123,7 @@ def _tried(
     hyper = start.hyper if isinstance(start, Choice) else start
     cascade = Cascade(model, model.policy, hyper, np.iinfo(np.int64).max)
     choice = choose_settings(cascade, *items, free, near=near)
-    return None if choice is None else _Tried(interactions, choice)
+    return None if choice is None else Tried(interactions, choice)
 
 
 def _pays(before: Choice, after: Choice) -> bool:
@@ -242,13 +247,13 @@ def _codes(observed: Observations, names: Names) -> tuple[NDArray[np.int64], int
 
 
 def _entered(
-    best: _Tried,
+    best: Tried,
     items: Items,
     form: TargetForm,
     pairs: list[Names],
     triples: list[Names],
     free: Sequence[str],
-) -> _Tried:
+) -> Tried:
     """Return the model with the conjunctions that enter one at a time."""
     columns = items.observed.columns
     singles = [(str(column.attribute),) for column in columns if column.offsets is None]
@@ -259,23 +264,45 @@ def _entered(
     for _ in range(_ROUNDS):
         judge, hyper = best.choice.judge, best.choice.hyper
         candidates = _Candidates(items, judge, classes)
-        hyper = hyper._replace(prior=hyper.prior / judge.unit)
+        floor = max(hyper.floor, _LEAST_FLOOR)
+        hyper = hyper._replace(prior=hyper.prior / judge.unit, floor=floor)
+        U = candidates.contributions(singles, hyper).sum(axis=0, dtype=np.float64)
+        T = candidates.contributions(inside, hyper)
+        left = _needed(judge, hyper, U, T)
+        kept = [inside[k] for k in left]
+        U += T[left].sum(axis=0, dtype=np.float64)
         T = candidates.contributions(offered, hyper)
-        U = candidates.contributions([*singles, *inside], hyper).sum(axis=0, dtype=np.float64)
         new = [offered[k] for k in _paying(judge, hyper, U, T, errors)]
-        if not new:
+        more = [*kept, *new]
+        if set(more) == set(inside):
             break
-        more = [*inside, *new]
         rival = _tried(items, form, Interactions.of(more), best.choice, free)
-        if rival is None or rival.choice.loss > best.choice.loss:
+        if rival is None or rival.choice.loss > best.choice.loss + (0 if new else _LEAST_GAIN):
             break
         best, inside = rival, more
         offered = [names for names in offered if names not in new]
         if not few:
             offered += _wider(new, pairs, {*offered, *inside})
-        if not offered:
-            break
     return best
+
+
+def _needed(judge: Judge, hyper: Hyper, U: Floats, T: NDArray[np.float32]) -> list[int]:
+    """Return the conjunctions without which the loss is higher."""
+    left, shares = list(range(len(T))), judge.sample.share
+
+    def loss(numbers: list[int]) -> float:
+        scores = U + T[numbers].sum(axis=0)
+        tried = [_losses(judge, scores, hyper, hyper.sharpness * factor) for factor in _SHARPER]
+        return min(float(shares @ losses) for losses in tried)
+
+    now = loss(left)
+    while left:
+        without = [loss([k for k in left if k != number]) for number in left]
+        if min(without) > now + _DISPENSABLE:
+            break
+        now = min(now, min(without))
+        del left[int(np.argmin(without))]
+    return left
 
 
 def _wider(new: list[Names], pairs: list[Names], known: set[Names]) -> list[Names]:
@@ -296,7 +323,12 @@ def _class_codes(judge: Judge, target: Column) -> NDArray[np.int64]:
 def _shares(judge: Judge, U: Floats, hyper: Hyper, sharpness: float) -> Floats:
     """Return `Q_i` of all items, given their scores."""
     with np.errstate(divide="ignore"):
-        return judge.shares(Scored.of(np.log(U), hyper.power), sharpness)
+        log_U = np.log(U)
+    if sharpness != hyper.sharpness:
+        # The class frequencies stay as they are in the answer: s (1 - b) is constant.
+        tilt = (hyper.sharpness / sharpness - 1) * (1 - hyper.balance) * hyper.power
+        log_U += tilt * np.log(judge.mass)[:, None]
+    return judge.shares(Scored.of(log_U, hyper.power), sharpness)
 
 
 def _losses(judge: Judge, U: Floats, hyper: Hyper, sharpness: float) -> Floats:

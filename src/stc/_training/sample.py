@@ -44,6 +44,18 @@ class Sample(NamedTuple):
     share: Floats
     repeated: float
     half: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    mass: Floats
+
+    def first(self, most: int) -> Sample:
+        """Return at most so many of the items, but one of each class."""
+        kept = self.rank < _most_per_class(np.bincount(self.classes), most)
+        if kept.all():
+            return self
+        classes, weight = self.classes[kept], self.weight[kept]
+        share = _shares(classes, weight, self.mass)
+        return Sample(self.items[kept], weight, share, self.repeated, self.half[kept], classes, self.rank[kept], self.mass)
 
 
 def sample_of(
@@ -62,10 +74,15 @@ def sample_of(
     chosen = np.flatnonzero(rank < _most_per_class(np.bincount(classes), most))
     chosen = chosen[np.argsort(first[chosen])]
     mass, drawn = sum_at(classes, weight, classes.max() + 1), classes[chosen]
-    sampled = sum_at(drawn, weight[chosen], len(mass))
-    share = weight[chosen] * mass[drawn] / sampled[drawn]
+    share = _shares(drawn, weight[chosen], mass)
+    return Sample(present[first[chosen]], weight[chosen], share, repeated, rank[chosen] % 2, drawn, rank[chosen], mass)
+
+
+def _shares(classes, weight, mass):
+    sampled = sum_at(classes, weight, len(mass))
+    share = weight * mass[classes] / sampled[classes]
     share /= share.sum()
-    return Sample(present[first[chosen]], weight[chosen], share, repeated, rank[chosen] % 2)
+    return share
 
 
 def smallest(observed: Observations, target: Column, most: int) -> NDArray[np.bool_]:
