@@ -23,6 +23,8 @@ from stc.settings import STC_Q
 
 # The value of settings that are chosen in `fit`.
 _AUTO = StrOptions({AUTO})
+# Parameters that may be estimators.
+_LEARNERS: dict[str, type[Any]] = {"policy": PolicyAgent, "phases": PhaseLearner}
 
 
 class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -371,12 +373,19 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         """Return plain data: containers, arrays and the parameters."""
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_lock", None)
+        learners = {k: state.pop(k) for k, kind in _LEARNERS.items() if type(state[k]) is kind}
+        if learners:  # apart, as a parameter may be any dictionary
+            plain = {k: to_plain(v.get_params(deep=False)) for k, v in learners.items()}
+            state["_learners"] = plain
         if "_fitted" in state:
             state["_fitted"] = to_plain(state["_fitted"].state)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(dict(state))
+        state = dict(state)
+        learners = state.pop("_learners", {})
+        state |= {k: _LEARNERS[k](**from_plain(plain)) for k, plain in learners.items()}
+        super().__setstate__(state)
         if "_fitted" in state:
             # Without parameters: those of the estimator are validated when they are first used.
             self._fitted = FittedModel(from_plain(state["_fitted"]), {})

@@ -5,14 +5,20 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import polars as pl
 import pytest
+import skops.io
 import sqlalchemy
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import stc
+from stc._utils.database_url import DatabaseURL
 from stc.exceptions import (
     ModelNotFoundError,
     ParameterError,
@@ -87,6 +93,21 @@ def test_a_pickled_model_is_opened_again_without_the_secret(model: StoredModel) 
     again.store.close()
 
 
+def test_skops_writes_no_secret(model: StoredModel) -> None:
+    # It writes the attributes of objects, whatever their `__reduce__` says.
+    store = model.store
+    for one in (store, store._database, model, make_pipeline(model), GridSearchCV(model, {})):
+        with pytest.raises(TypeError, match="a store has no state to copy; to_estimator"):
+            skops.io.dumps(one)
+    url = store._database.url
+    data = skops.io.dumps(url)
+    with ZipFile(BytesIO(data)) as file:
+        for name in file.namelist():
+            assert_hidden(file.read(name), name)
+    again = skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+    assert again == pickle.loads(pickle.dumps(url)) == DatabaseURL.parse(store.url) != url
+
+
 REFUSED: dict[str, Callable[[StoredModel], Any]] = {
     "no such model": lambda model: model.store["other"],
     "no such model to delete": lambda model: model.store.__delitem__("other"),
@@ -99,6 +120,7 @@ REFUSED: dict[str, Callable[[StoredModel], Any]] = {
     "not learnt": lambda model: model.unlearn([{"a": "u", "b": "new"}], ["u"]),
     "never learnt": lambda model: model.unlearn(X, Y, batch_id="never"),
     "a batch id": lambda model: model.partial_fit(X, Y, batch_id=""),
+    "a URL as a dialect": lambda model: model.to_sql(URLS["a password"]),
     "bad data": lambda model: model.partial_fit(X, [None, *Y[1:]]),
     "a folder that is not there": lambda model: model.save("no/such/folder/zoo.stc.parquet"),
     "a removed model": lambda model: (model.store.__delitem__("zoo"), model.predict(X)),

@@ -119,6 +119,13 @@ class DatabaseURL:
     def __reduce__(self) -> Any:
         return DatabaseURL.parse, (str(self),)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return no secrets: skops writes this, and does not call `__reduce__`."""
+        return {"url": str(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(vars(DatabaseURL.parse(state["url"])))
+
     def __copy__(self) -> Self:
         return self
 

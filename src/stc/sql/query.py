@@ -34,6 +34,10 @@ def query_text(
         raise ParameterError(f"form={form!r}: expected 'long' or 'wide'")
     if not isinstance(item, str):
         raise ParameterTypeError(f"item is a string, got {type(item).__name__}")
+    if "://" in str(dialect):  # the error of sqlglot would show its password
+        raise ParameterError(
+            "dialect is a URL", hint="name the dialect of the database, as in 'postgres'"
+        )
     try:
         dialect = type(Dialect.get_or_raise(dialect)).__name__.lower()
     except ValueError as error:

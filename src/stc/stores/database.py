@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from random import SystemRandom
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from stc._utils.database_url import DatabaseURL
 from stc.exceptions import StoreConflictError, StoreError
@@ -48,6 +48,10 @@ class Database(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.url)!r})"
+
+    def __getstate__(self) -> NoReturn:
+        """Raise an error: engines and options of drivers hold secrets, which skops would write."""
+        raise TypeError("a store has no state to copy; to_estimator() returns a model in memory")
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
