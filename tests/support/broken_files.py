@@ -26,6 +26,11 @@ from scipy import sparse
 
 import stc
 from stc.io.footer import read_footer
+
+if __name__ == "__main__":
+    # So that `support` is found, as the tests find it.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
 from support.models import paper_model
 
 DIGEST = "stc.digest"
