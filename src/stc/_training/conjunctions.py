@@ -33,7 +33,7 @@ _MOST_CANDIDATES, _MOST_TRIPLES = 2000, 100
 _MOST_WHOLE, _MOST_FEATURES = 400, 100_000
 # Rounds of entering conjunctions; failures that end a round; the candidates whose loss is computed
 # at first; those tried in each step, by their last loss and by the slope of the loss.
-_ROUNDS, _FAILURES, _SCANNED, _TRIED = 4, 8, 100, 4
+_ROUNDS, _FAILURES, _SCANNED, _TRIED, _TUNED = 4, 8, 100, 4, 2
 # Factors of the sharpness tried with each candidate, and the least gain that counts.
 _SHARPER, _LEAST_GAIN = (0.7, 0.84, 1.0, 1.19, 1.41), 2e-3
 # The loss that a conjunction must spare to stay.
@@ -91,6 +91,10 @@ def choose_conjunctions(
     enough = best.choice.judge.sample.weight.sum() >= FEWEST_ITEMS
     if enough and len(pairs) <= _MOST_CANDIDATES:
         best = _entered(best, items, form, pairs, triples, free)
+        if best.interactions.enabled:
+            # Settings near those without conjunctions need not be the best ones with them.
+            anew = _tried(items, form, best.interactions, hyper, free)
+            best = anew if anew is not None and anew.choice.loss < best.choice.loss else best
     for whole in (pairs, pairs + triples):
         if 0 < len(whole) <= _MOST_WHOLE and _size(items.observed, whole) <= _MOST_FEATURES:
             rival = _tried(items, form, Interactions.of(whole), hyper, free)
@@ -368,20 +372,20 @@ def _paying(
     while failed < _FAILURES and free.any():
         picking, confirming = half == side, half != side
         side = 1 - side
-        slopes = _slopes(judge, U, hyper, sharpness) * (shares * picking)
+        picking_shares = shares * picking
+        slopes = _slopes(judge, U, hyper, sharpness) * picking_shares
         slope = np.where(free, flat @ slopes.ravel().astype(np.float32), np.inf)
         if not np.isfinite(last).any():
             for number in _first(slope, _SCANNED):
-                losses = _losses(judge, U + T[number], hyper, sharpness)
-                last[number] = shares[picking] @ losses[picking]
-        tried = []
+                last[number] = picking_shares @ _losses(judge, U + T[number], hyper, sharpness)
         for number in dict.fromkeys([*_first(last, _TRIED), *_first(slope, _TRIED)]):
+            last[number] = picking_shares @ _losses(judge, U + T[number], hyper, sharpness)
+        tried = []
+        for number in _first(last, _TUNED):
             for factor in _SHARPER:
                 losses = _losses(judge, U + T[number], hyper, sharpness * factor)
-                value = float(shares[picking] @ losses[picking])
-                tried.append((value, number, sharpness * factor, losses))
-            last[number] = min(value for value, tried_one, *_ in tried if tried_one == number)
-        _, number, sharper, losses = min(tried, key=lambda each: each[0])
+                tried.append((picking_shares @ losses, number, sharpness * factor, losses))
+        _, number, sharper, losses = min(tried, key=lambda each: each[:2])
         free[number], last[number] = False, np.inf
         mean, error = _gain(now[confirming], losses[confirming], shares[confirming])
         picked, _ = _gain(now[picking], losses[picking], shares[picking])
