@@ -156,7 +156,7 @@ def _by_kind(categories: Any, numbers: Any) -> Any:
 
 
 def plain(X: Any, **params: Any) -> Any:
-    """Return our classifier with its default hyper-parameters."""
+    """Return our classifier, which chooses its settings by leave-one-out."""
     from stc import SparseTensorClassifier
 
     return SparseTensorClassifier(**params)
@@ -167,15 +167,6 @@ def tuned(X: Any, **params: Any) -> Any:
     from stc import SparseTensorClassifierCV
 
     return SparseTensorClassifierCV(**params)
-
-
-def chosen_by_itself(X: Any, **params: Any) -> Any:
-    """Return our classifier that chooses its settings by leave-one-out."""
-    from stc import SparseTensorClassifier
-    from stc._core.formulas import Hyper
-
-    names = (*Hyper._fields, "interactions", "ngrams")
-    return SparseTensorClassifier(**dict.fromkeys(names, "auto"), **params)
 
 
 def lightgbm(X: pd.DataFrame, threads: int) -> Any:
@@ -203,7 +194,6 @@ def table_models(threads: int) -> dict[str, Model]:
     return {
         "stc-cv": Model(partial(tuned, continuous="auto"), "stc-cv", ours=True),
         "stc": Model(partial(plain, continuous="auto"), None, ours=True),
-        "stc-auto": Model(partial(chosen_by_itself, continuous="auto"), None, ours=True),
         "lr": Model(logistic, "lr"),
         "cnb": Model(bayes, "cnb"),
         "rf": Model(partial(forest, threads=threads), "rf"),
@@ -222,7 +212,6 @@ def text_models() -> dict[str, Model]:
     return {
         "stc-cv": Model(tuned, "stc-cv", ours=True),
         "stc": Model(plain, None, ours=True),
-        "stc-auto": Model(chosen_by_itself, None, ours=True),
         "svc": Model(on(TfidfVectorizer, LinearSVC), "svc"),
         "lr": Model(on(TfidfVectorizer, LogisticRegression), "lr"),
         "complement": Model(on(TfidfVectorizer, ComplementNB), "complement"),
@@ -452,7 +441,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--text", action="store_true", help="texts instead of tables")
-    lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc, stc-auto"}
+    lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc"}
     for name, what in lists.items():
         parser.add_argument(f"--{name}", nargs="*", metavar="NAME", help=f"{what} (default: all)")
     parser.add_argument("--threads", type=int, default=1, help="of forest and CatBoost (default 1)")

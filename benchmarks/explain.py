@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from harness import Figure, Result, Runs
 
-from stc import LocalExplanation, SparseTensorClassifier, load_zoo
+from stc import STC_Q, LocalExplanation, SparseTensorClassifier, load_zoo
 from stc._input.documents import TOKEN_PATTERN
 
 PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", "lime", "shap"]
@@ -46,7 +46,7 @@ def news() -> News:
     """Learn from the training documents."""
     task = data.load_task("news")
     ((learn, test),) = task.folds
-    model = SparseTensorClassifier().fit(task.X[learn].tolist(), task.y[learn])
+    model = SparseTensorClassifier(**STC_Q).fit(task.X[learn].tolist(), task.y[learn])
     return News(model, task.X[test].tolist())
 
 
@@ -236,7 +236,7 @@ def judged(
 
 def counterfactuals(name: str, X: pl.DataFrame, y: Any, most: int) -> list[Figure]:
     """Return the share of counterfactuals that are correct, and that are the smallest."""
-    model = SparseTensorClassifier().fit(X, y)
+    model = SparseTensorClassifier(**STC_Q).fit(X, y)
     explanation: LocalExplanation = model.explain_local(X)
     items = range(min(len(X), most))
     seconds, verdicts = [], []

@@ -15,8 +15,10 @@ from typing import Any
 import data
 import harness
 import numpy as np
-from accuracy import chosen_by_itself, log_loss
+from accuracy import log_loss
 from sklearn.model_selection import StratifiedKFold
+
+from stc import SparseTensorClassifier
 
 FOLDS, FEWEST, MOST_REPEATED = 20, 500, 0.05
 
@@ -24,11 +26,11 @@ FOLDS, FEWEST, MOST_REPEATED = 20, 500, 0.05
 def compare(name: str) -> dict[str, Any]:
     """Return both figures of one table."""
     task = data.load_task(name)
-    whole = chosen_by_itself(task.X, continuous="auto").fit(task.X, task.y)
+    whole = SparseTensorClassifier(continuous="auto").fit(task.X, task.y)
     accuracies, losses = [], []
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     for train, test in folds.split(task.y, task.y):
-        model = chosen_by_itself(task.X, continuous="auto").fit(task.X[train], task.y[train])
+        model = SparseTensorClassifier(continuous="auto").fit(task.X[train], task.y[train])
         accuracies.append(float(np.mean(model.predict(task.X[test]) == task.y[test])))
         losses.append(log_loss(model, task.X[test], task.y[test]) or 0.0)
     return {

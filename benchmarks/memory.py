@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from stc import SparseTensorClassifier
+from stc import STC_Q, SparseTensorClassifier
 
 STATUS = Path("/proc/self/status")
 CLEAR_REFS = Path("/proc/self/clear_refs")
@@ -44,7 +44,7 @@ def warm_up(X: pl.DataFrame, y: pl.Series, library: str) -> None:
     """Fit and predict a few rows, so that imports and thread pools are not counted."""
     if library == "pandas":
         X, y = X.to_pandas(), y.to_pandas()
-    SparseTensorClassifier().fit(X, y).predict(X)
+    SparseTensorClassifier(**STC_Q).fit(X, y).predict(X)
 
 
 def measure(library: str, file: Path) -> dict[str, int]:
@@ -58,7 +58,7 @@ def measure(library: str, file: Path) -> dict[str, int]:
     gc.collect()
     CLEAR_REFS.write_text("5")
     loaded = resident("VmRSS")
-    labels = SparseTensorClassifier().fit(X, y).predict(X)
+    labels = SparseTensorClassifier(**STC_Q).fit(X, y).predict(X)
     peak = resident("VmHWM")
     if len(labels) != len(y):
         raise RuntimeError(f"{len(labels)} predictions for {len(y)} rows")

@@ -26,7 +26,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 
-from stc import SparseTensorClassifier
+from stc import STC_Q, SparseTensorClassifier
 from stc._input.documents import TOKEN_PATTERN
 
 LOADERS: dict[str, Callable[[], data.Labelled]] = {
@@ -37,10 +37,10 @@ LOADERS: dict[str, Callable[[], data.Labelled]] = {
 }
 SMALL = {"enron", "emotions"}
 WITH_BAR = {"modapte", "enron", "emotions"}
-OURS: dict[str, dict[str, float]] = {
-    "stc": {},
-    "stc, power 1/3": {"power": 1 / 3},
-    "stc, balance 1/2": {"balance": 0.5},
+OURS: dict[str, dict[str, Any]] = {
+    "stc": {**STC_Q},
+    "stc, power 1/3": {**STC_Q, "power": 1 / 3},
+    "stc, balance 1/2": {**STC_Q, "balance": 0.5},
 }
 BAYES, LOGISTIC = "OvR MultinomialNB", "OvR LogisticRegression"
 PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars"]
@@ -141,7 +141,7 @@ def random_splits(group: str, splits: int = 12) -> list[Figure]:
     X, y = vstack([part.train, part.test]).tocsr(), np.vstack([part.y_train, part.y_test])
     makers = {name: partial(SparseTensorClassifier, **given) for name, given in OURS.items()}
     makers["stc, balance 1/2, entropy 0"] = partial(
-        SparseTensorClassifier, balance=0.5, entropy=0.0
+        SparseTensorClassifier, **STC_Q | {"balance": 0.5, "entropy": 0.0}
     )
     makers[BAYES] = lambda: OneVsRestClassifier(MultinomialNB())
     found: dict[str, list[float]] = {name: [] for name in makers}

@@ -21,7 +21,7 @@ import polars as pl
 from harness import Figure, Runs
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from stc import CLASSICAL, PolicyAgent, SparseTensorClassifier, load_zoo
+from stc import CLASSICAL, STC_Q, PolicyAgent, SparseTensorClassifier, load_zoo
 
 SEEDS = 10
 LEARN = 70  # animals; the 31 others are for the test
@@ -47,7 +47,7 @@ VARIANTS = {
     "Zoo, the same, 20 % of legs at random": Noise(values=1, replaced=0.2),
     "Zoo, f2 = legs, 3 noise values": Noise(values=3),
 }
-HYPERPARAMETERS: dict[str, Mapping[str, Any]] = {"classical": CLASSICAL, "default": {}}
+HYPERPARAMETERS: dict[str, Mapping[str, Any]] = {"classical": CLASSICAL, "STC-Q": STC_Q}
 PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars"]
 
 

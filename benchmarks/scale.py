@@ -26,7 +26,7 @@ import polars as pl
 from harness import Figure, Result
 
 import stc
-from stc import SparseTensorClassifier
+from stc import STC_Q, SparseTensorClassifier
 
 PACKAGES = [
     "sparse-tensor-classifier", "numpy", "scipy", "polars", "pyarrow", "duckdb", "dask", "pyspark",
@@ -66,7 +66,7 @@ def part(number: int) -> pl.DataFrame:
 
 def fit(data: Any) -> SparseTensorClassifier:
     """Return a fitted model."""
-    return SparseTensorClassifier().fit(data, "class")
+    return SparseTensorClassifier(**STC_Q).fit(data, "class")
 
 
 def predict(model: SparseTensorClassifier, data: Any, folder: bool = False) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from harness import Result, alternate
 
-from stc import SparseTensorClassifier, load_zoo
+from stc import STC_Q, SparseTensorClassifier, load_zoo
 
 ROWS, FEW_ROWS = 1_000_000, 100_000
 VALUES, MANY_VALUES = 5_000, 100_000  # in each column
@@ -37,7 +37,7 @@ def accuracy(predicted: Any, truth: data.Labels) -> float:
 
 def fit_predict(train: Any, test: Any, y: Any) -> Any:
     """Return the predictions for `test` of a model fitted to `train`."""
-    return SparseTensorClassifier().fit(train, y).predict(test)
+    return SparseTensorClassifier(**STC_Q).fit(train, y).predict(test)
 
 
 def csr(repeats: int) -> list[Result]:
@@ -169,7 +169,7 @@ def zipf(group: str, values: int, bar: float | None, repeats: int, library: str)
 
         X = pd.read_parquet(file)
         y = X.pop("label")
-    model = SparseTensorClassifier()
+    model = SparseTensorClassifier(**STC_Q)
     pairs = alternate(
         group,
         lambda: columns.with_columns(pl.all().cast(pl.Categorical)),
@@ -276,7 +276,7 @@ def record(repeats: int) -> list[Result]:
     X, y = load_zoo()
     animals, labels = X.to_dicts(), y.to_list()
     one = animals[0]
-    model = SparseTensorClassifier().fit(animals, labels)
+    model = SparseTensorClassifier(**STC_Q).fit(animals, labels)
 
     def ours() -> None:
         for _ in range(CALLS):

@@ -22,7 +22,7 @@ import polars as pl
 from data import load_task
 from harness import Figure, Result
 
-from stc import SparseTensorClassifier
+from stc import STC_Q, SparseTensorClassifier
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -50,7 +50,7 @@ def a_table() -> Work:
     values = rng.integers(0, VALUES, (ITEMS, COLUMNS))
     frame = pl.DataFrame(values, schema=[f"c{k}" for k in range(COLUMNS)], orient="row")
     y = (values[:, :3].sum(axis=1) + rng.integers(0, 3, ITEMS)) % CLASSES
-    model = SparseTensorClassifier().fit(frame[:50_000], y[:50_000])
+    model = SparseTensorClassifier(**STC_Q).fit(frame[:50_000], y[:50_000])
     rows, source = frame.with_row_index("id"), {"data": "items", "item": "id"}
     return Work(f"{ITEMS:,} x {COLUMNS}", model, frame, "items", rows, source)
 
@@ -61,7 +61,7 @@ def texts(name: str) -> Work:
 
     task = load_task(name)
     ((train, test),) = task.folds
-    model = SparseTensorClassifier().fit(task.X[train], task.y[train])
+    model = SparseTensorClassifier(**STC_Q).fit(task.X[train], task.y[train])
     items = task.X[test]
     return Work(name, model, items, "features", features_of(model, items), {})
 

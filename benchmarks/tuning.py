@@ -17,7 +17,7 @@ import numpy as np
 from harness import Result
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from stc import SparseTensorClassifier, SparseTensorClassifierCV
+from stc import STC_Q, SparseTensorClassifier, SparseTensorClassifierCV
 
 PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars"]
 SPLITS = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -39,7 +39,9 @@ def ours(X: Any, y: data.Labels) -> SparseTensorClassifierCV:
 
 def theirs(X: Any, y: data.Labels) -> GridSearchCV:
     """Tune with GridSearchCV, which fits each setting on each split."""
-    return GridSearchCV(SparseTensorClassifier(), GRID, scoring="accuracy", cv=SPLITS).fit(X, y)
+    return GridSearchCV(SparseTensorClassifier(**STC_Q), GRID, scoring="accuracy", cv=SPLITS).fit(
+        X, y
+    )
 
 
 def compared(name: str, load: Callable[[], tuple[Any, data.Labels]], repeats: int) -> Result:

@@ -11,7 +11,7 @@ import stc
 
 
 def tour(data, url, to):
-    model = stc.SparseTensorClassifier()  # in memory, or in a store
+    model = stc.SparseTensorClassifier(**stc.STC_Q)  # in memory, or in a store
     model = stc.open_store(url).create("zoo", model, overwrite=True) if url else model
     model.fit(data, "class").partial_fit(data, "class", batch_id="monday")
     model.partial_fit(data, "class", batch_id="monday")  # sent again, it counts once

@@ -3,10 +3,10 @@
 Explanations are exact: they show the terms of the score.
 """
 
-from stc import SparseTensorClassifier, load_zoo
+from stc import STC_Q, SparseTensorClassifier, load_zoo
 
 X, y, names = load_zoo(names=True)
-model = SparseTensorClassifier().fit(X, y)
+model = SparseTensorClassifier(**STC_Q).fit(X, y)  # the settings of the paper: no conjunctions
 
 some = [names.to_list().index(animal) for animal in ("dolphin", "penguin", "newt")]
 print(model.explain_local(X[some]))  # a sentence per item, with the three strongest reasons

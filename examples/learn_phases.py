@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from stc import SparseTensorClassifier
+from stc import QUANTUM, SparseTensorClassifier
 
 shapes, colours, either = "round square octagon", "red yellow green blue", "yes no"
 kinds = {"head": shapes, "body": shapes, "smiles": either, "holds": "sword balloon flag"}
@@ -18,8 +18,8 @@ robots = [robots[k] for k in np.random.default_rng(0).permutation(len(robots))]
 y = ["friend" if r["head"] == r["body"] or r["jacket"] == "red" else "foe" for r in robots]
 half = len(robots) // 2
 
-# entropy=0: otherwise values that are equally frequent in both classes would have weight 0.
-model = SparseTensorClassifier(entropy=0, phases="learn").fit(robots[:half], y[:half])
+# QUANTUM has entropy=0: otherwise values equally frequent in both classes would have weight 0.
+model = SparseTensorClassifier(**QUANTUM).set_params(phases="learn").fit(robots[:half], y[:half])
 learnt = model.score(robots[half:], y[half:])
 plain = model.set_params(phases={}).score(robots[half:], y[half:])  # {}: no phases
 print(f"{half} training, {half} test items: accuracy {plain:.2f} without, {learnt:.2f} with phases")

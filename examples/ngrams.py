@@ -1,7 +1,8 @@
 """N-grams: `not good` is a feature in addition to `not` and `good`.
 
-Use them for negation, names and phrases. n-grams are many and rare: min_support keeps frequent
-ones, max_features those with the highest entropy weight.
+Use them for negation, names and phrases. n-grams are many and rare: by default
+leave-one-out chooses between words, and words and pairs. min_support keeps frequent ones,
+max_features those with the highest entropy weight.
 """
 
 from itertools import product
@@ -14,8 +15,8 @@ liked = [("not" in text) != text.endswith(("good", "nice")) for text in texts]
 y = ["liked" if yes else "disliked" for yes in liked]
 new = ["the garden was not bad", "the garden was not nice"]
 
+print(SparseTensorClassifier(ngrams=1).fit(texts, y).explain_local(new))
 print(SparseTensorClassifier().fit(texts, y).explain_local(new))
-print(SparseTensorClassifier(ngrams=2).fit(texts, y).explain_local(new))
 
 for options in ({"ngrams": 2}, {"ngrams": 2, "min_support": 6}, {"ngrams": 3, "max_features": 8}):
     model = SparseTensorClassifier(**options).fit(texts, y)
@@ -23,8 +24,8 @@ for options in ({"ngrams": 2}, {"ngrams": 2, "min_support": 6}, {"ngrams": 3, "m
     print(f"{options}: {len(features)} features, the last is {features[-1]!r}")
 
 # prints:
-# disliked, 0.50: what is known of it says nothing; the class frequencies decide
-# disliked, 0.50: what is known of it says nothing; the class frequencies decide
+# disliked, 0.50: because the (37 %), was (37 %), not (17 %)
+# disliked, 0.50: because the (37 %), was (37 %), not (17 %)
 # liked, 1.00: because not bad (100 %)
 # disliked, 1.00: because not nice (100 %)
 # {'ngrams': 2}: 33 features, the last is 'view was'

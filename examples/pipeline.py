@@ -28,7 +28,7 @@ for name, model in (("not calibrated", search.best_estimator_), ("calibrated", c
     print(f"mean top probability, {name}: {model.predict_proba(X).max(axis=1).mean():.2f}")
 
 # prints:
-# cross-validated accuracy, legs binned: 0.93
-# best macro F1: 0.91 with {'balance': 1, 'entropy': 0, 'power': 0.5}
-# mean top probability, not calibrated: 0.28
-# mean top probability, calibrated: 0.68
+# cross-validated accuracy, legs binned: 0.94
+# best macro F1: 0.87 with {'balance': 1, 'entropy': 0, 'power': 0.25}
+# mean top probability, not calibrated: 0.98
+# mean top probability, calibrated: 0.74

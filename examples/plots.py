@@ -8,13 +8,13 @@ from tempfile import TemporaryDirectory
 
 import matplotlib
 
-from stc import SparseTensorClassifier, load_zoo
+from stc import STC_Q, SparseTensorClassifier, load_zoo
 from stc.plot import ContrastDisplay, GlobalDisplay, HeatmapDisplay, LocalDisplay
 
 matplotlib.use("Agg")  # write files only; not needed in a notebook
 
 X, y, names = load_zoo(names=True)
-model = SparseTensorClassifier().fit(X, y)
+model = SparseTensorClassifier(**STC_Q).fit(X, y)  # the settings of the paper: no conjunctions
 dolphin = names.to_list().index("dolphin")
 explanation = model.explain_local(X)
 

@@ -20,8 +20,8 @@ print("predicted:", [sorted(labels) for labels in model.predict(new)])
 # A label is predicted if its probability is at least its threshold times the highest of the item.
 # The thresholds are chosen by cross-validation on the training data.
 print("thresholds:", model.classes_.tolist(), model.label_threshold_.round(2).tolist())
-for row in model.predict_proba(new):  # one distribution per item: it ranks the labels
-    print("ranked:", [f"{model.classes_[k]} {row[k]:.2f}" for k in (-row).argsort()])
+for row in model.predict_proba(new).round(4):  # one distribution per item: it ranks the labels
+    print("ranked:", [f"{model.classes_[k]} {row[k]:.2f}" for k in (-row).argsort(kind="stable")])
 model.set_params(label_threshold=0.4)  # one for all labels, without refitting
 print("threshold 0.4:", [sorted(labels) for labels in model.predict(new)])
 
@@ -32,8 +32,8 @@ print("indicator:", model.predict(new).tolist(), model.predict_proba(new).round(
 
 # prints:
 # predicted: [['love', 'war'], ['crime']]
-# thresholds: ['crime', 'love', 'war'] [0.78, 0.78, 0.78]
-# ranked: ['love 0.43', 'war 0.43', 'crime 0.14']
-# ranked: ['crime 0.58', 'love 0.28', 'war 0.14']
-# threshold 0.4: [['love', 'war'], ['crime', 'love']]
-# indicator: [[0, 1, 1], [1, 0, 0]] [[0.3, 0.56, 0.56], [0.56, 0.39, 0.24]]
+# thresholds: ['crime', 'love', 'war'] [0.52, 0.52, 0.52]
+# ranked: ['love 0.49', 'war 0.49', 'crime 0.01']
+# ranked: ['crime 0.96', 'love 0.03', 'war 0.01']
+# threshold 0.4: [['love', 'war'], ['crime']]
+# indicator: [[0, 1, 1], [1, 0, 0]] [[0.04, 0.66, 0.66], [0.66, 0.06, 0.02]]

@@ -29,7 +29,7 @@ with duckdb.connect() as database:  # for example on another machine
     print(best[0], best[1], round(best[2], 2))
 
 # prints:
-# hen: Bird, probability of Mammal 0.10
-# cat: Mammal, probability of Mammal 0.88
+# hen: Bird, probability of Mammal 0.00
+# cat: Mammal, probability of Mammal 1.00
 # ?: Mammal, probability of Mammal 0.41
-# cat Mammal 0.88
+# cat Mammal 1.0

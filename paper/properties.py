@@ -60,7 +60,7 @@ def special_cases() -> dict[str, Any]:
     of a sum of amplitudes, |sum over j of sqrt(P(j|i)) sqrt(x_j)|^2, normalised (Born's rule).
     """
     X, y, names = load_zoo(names=True)
-    model = SparseTensorClassifier().fit(X, y)
+    model = SparseTensorClassifier(**STC_Q).fit(X, y)
     states = X.to_dummies(X.columns).to_numpy().astype(float) / X.width
     classes = model.classes_
     mass = np.array([states[y.to_numpy() == label].sum(axis=0) for label in classes])
@@ -94,7 +94,7 @@ def noise(splits: int) -> dict[str, Any]:
                 part.hstack([pl.Series(f"noise{k}", values[:, k]) for k in range(count)])
                 for part, values in zip((X_train, X_test), drawn, strict=True)
             ]
-            model = SparseTensorClassifier().fit(noisy[0], y_train)
+            model = SparseTensorClassifier(**STC_Q).fit(noisy[0], y_train)
             for name, setting in SETTINGS.items():
                 predicted = model.set_params(**setting).predict(noisy[1])
                 rows[name].append(float(accuracy_score(y_test, predicted)))
@@ -117,7 +117,7 @@ def balance() -> dict[str, Any]:
     rarest = labels[counts.argmin()]
     recalls: list[list[float]] = []
     for learn, test in task.folds:
-        model = SparseTensorClassifier().fit(task.X[learn], task.y[learn])
+        model = SparseTensorClassifier(**STC_Q).fit(task.X[learn], task.y[learn])
         row = []
         for value in BALANCES:
             predicted = model.set_params(balance=value).predict(task.X[test])
@@ -144,7 +144,7 @@ def missing() -> dict[str, Any]:
         for way in ("ignore", "category"):
             found[name][way] = _rounded(
                 [
-                    SparseTensorClassifier(missing=way)
+                    SparseTensorClassifier(**STC_Q, missing=way)
                     .fit(task.X[learn], task.y[learn])
                     .score(task.X[test], task.y[test])
                     for learn, test in task.folds
@@ -159,7 +159,7 @@ def missing() -> dict[str, Any]:
 def fallback() -> dict[str, Any]:
     """Predict an animal whose values are all unknown."""
     X, y = load_zoo()
-    model = SparseTensorClassifier().fit(X, y)
+    model = SparseTensorClassifier(**STC_Q).fit(X, y)
     unknown = X[:1].select(pl.lit(99).alias(name) for name in X.columns)
     counts = y.value_counts().sort(y.name)["count"].to_numpy()
     answers = {
@@ -182,9 +182,9 @@ def online() -> dict[str, Any]:
     """Compare online learning in batches, with unlearning, to a single fit."""
     X, y = load_zoo()
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=0)
-    whole = SparseTensorClassifier().fit(X_train, y_train)
+    whole = SparseTensorClassifier(**STC_Q).fit(X_train, y_train)
     order = np.random.default_rng(0).permutation(len(y_train))
-    model, accuracies, seen = SparseTensorClassifier(), [], []
+    model, accuracies, seen = SparseTensorClassifier(**STC_Q), [], []
     for rows in np.array_split(order, BATCHES):
         model.partial_fit(X_train[rows], y_train[rows])
         seen.append(len(rows) + (seen[-1] if seen else 0))
@@ -212,7 +212,7 @@ def prior_knowledge(splits: int) -> dict[str, Any]:
         for name, rows in accuracies.items():
             row = []
             for count in FEW:
-                model = SparseTensorClassifier()
+                model = SparseTensorClassifier(**STC_Q)
                 if name == "with":
                     statements = list(TEXTBOOK.values())
                     model.partial_fit(statements, list(TEXTBOOK), sample_weight=weights)
@@ -230,8 +230,8 @@ def several_labels() -> dict[str, Any]:
     part = data.load_enron()
     found: dict[str, Any] = {}
     for name, model in (
-        ("STC", SparseTensorClassifier()),
-        ("STC, p=1/3", SparseTensorClassifier(power=1 / 3)),
+        ("STC", SparseTensorClassifier(**STC_Q)),
+        ("STC, p=1/3", SparseTensorClassifier(**STC_Q | {"power": 1 / 3})),
         ("MNB per label", OneVsRestClassifier(MultinomialNB())),
     ):
         predicted = model.fit(part.train, part.y_train).predict(part.test)
@@ -242,7 +242,10 @@ def several_labels() -> dict[str, Any]:
     texts, sets = ["tank", "kiss", "tank kiss"], [{"war"}, {"love"}, {"war", "love"}]
     shares = [{label: 1 / len(labels) for label in labels} for labels in sets]
     corpora_ = [
-        SparseTensorClassifier(label_threshold=0.5).fit(texts, y).corpus_["mass"].to_numpy()
+        SparseTensorClassifier(**STC_Q, label_threshold=0.5)
+        .fit(texts, y)
+        .corpus_["mass"]
+        .to_numpy()
         for y in (sets, shares)
     ]
     found["difference"] = float(abs(corpora_[0] - corpora_[1]).max())

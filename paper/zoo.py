@@ -72,7 +72,7 @@ def stc_on_splits(seeds: list[int]) -> dict[str, list[list[float]]]:
         X_train, X_test, y_train, y_test = train_test_split(
             X, y, test_size=TEST_SHARE, random_state=seed
         )
-        model = SparseTensorClassifier().fit(X_train, y_train)
+        model = SparseTensorClassifier(**STC_Q).fit(X_train, y_train)
         for name, parameters in STC.items():
             found[name].append(measures(y_test, model.set_params(**parameters).predict(X_test)))
     return found

@@ -735,9 +735,9 @@ class LearnerMixin(PredictorMixin):
 
         Examples
         --------
-        >>> from stc import SparseTensorClassifier
+        >>> from stc import STC_Q, SparseTensorClassifier
         >>> X, y = [["a"], ["a"], ["b"], ["b"]] * 5, ["x", "x", "y", "x"] * 5
-        >>> model = SparseTensorClassifier(balance="auto").partial_fit(X, y)
+        >>> model = SparseTensorClassifier(**{**STC_Q, "balance": "auto"}).partial_fit(X, y)
         >>> model.balance_, model.choose(X, y).balance_
         (1.0, 0.25)
         """
@@ -764,10 +764,10 @@ class LearnerMixin(PredictorMixin):
 
         Examples
         --------
-        >>> from stc import SparseTensorClassifier
+        >>> from stc import QUANTUM, SparseTensorClassifier
         >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 20
         >>> y = [a == b for a, b in X]
-        >>> model = SparseTensorClassifier(entropy=0).fit(X, y)
+        >>> model = SparseTensorClassifier(**QUANTUM).fit(X, y)
         >>> before = model.score(X, y)
         >>> model.learn_phases(X, y).score(X, y) > before
         True

@@ -298,10 +298,10 @@ def learn_phases(before: FittedModel, batch: Batch, learner: PhaseLearner | None
 
     Examples
     --------
-    >>> from stc import SparseTensorClassifier, learning
+    >>> from stc import QUANTUM, SparseTensorClassifier, learning
     >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 20
     >>> y = [a == b for a, b in X]
-    >>> fitted = SparseTensorClassifier(entropy=0).fit(X, y).fitted_
+    >>> fitted = SparseTensorClassifier(**QUANTUM).fit(X, y).fitted_
     >>> batch = learning.phase_batch(fitted, X, y, None)
     >>> bool(learning.learn_phases(fitted, batch, None).model.phases)
     True
@@ -336,9 +336,10 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
 
     Examples
     --------
-    >>> from stc import SparseTensorClassifier, learning
+    >>> from stc import STC_Q, SparseTensorClassifier, learning
     >>> X, y = [["a"], ["a"], ["b"], ["b"]] * 5, ["x", "x", "y", "x"] * 5
-    >>> fitted = SparseTensorClassifier(balance="auto").partial_fit(X, y).fitted_
+    >>> model = SparseTensorClassifier(**{**STC_Q, "balance": "auto"})
+    >>> fitted = model.partial_fit(X, y).fitted_
     >>> chosen = learning.choose(fitted, learning.phase_batch(fitted, X, y, None))
     >>> fitted.hyper.balance, chosen.hyper.balance
     (1.0, 0.25)

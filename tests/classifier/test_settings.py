@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import stc
-from stc import load_zoo
-from support.models import paper_model
+from stc import SparseTensorClassifier, load_zoo
 
 SETTINGS = {
     "STC_Q": (0.5, 1.0, 1.0),
@@ -23,9 +22,10 @@ SETTINGS = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_setting_has_the_hyper_parameters_of_the_paper(name: str) -> None:
     setting: Mapping[str, Any] = getattr(stc, name)
-    model = paper_model(**setting)
+    model = SparseTensorClassifier(**setting)
     assert (model.power, model.balance, model.entropy) == SETTINGS[name]
     assert (model.interactions, model.ngrams, model.phases) == (1, 1, None)
+    assert "auto" not in model.get_params().values()
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -33,7 +33,7 @@ def test_a_setting_answers_by_the_formulas(name: str) -> None:
     """Plain loops over the formulas of the paper: single values, no sharpness."""
     p, b, h = SETTINGS[name]
     frame, labels = load_zoo()
-    model = paper_model(**getattr(stc, name)).fit(frame, labels)
+    model = SparseTensorClassifier(**getattr(stc, name)).fit(frame, labels)
     classes, rows = model.classes_.tolist(), frame.rows()
     C: dict[tuple[str, tuple[int, Any]], float] = {}
     for row, label in zip(rows, labels, strict=True):

@@ -17,7 +17,6 @@ from sklearn.utils.estimator_checks import (
 )
 
 from stc import PhaseLearner, PolicyAgent, SparseTensorClassifier
-from stc._core.formulas import Hyper
 from support.marking import slow_values
 from support.models import paper_model
 from support.sklearn_checks import measurements, run_check
@@ -27,10 +26,10 @@ SETTINGS = [
     paper_model(power=1.0, balance=0.0, entropy=0.0),
     paper_model(power=1 / 3, missing="category", tokenizer=str.split),
     paper_model(dimensions="each"),
-    paper_model(label_threshold=0.5),
+    SparseTensorClassifier(label_threshold=0.5),
     paper_model(interactions=2),
-    paper_model(continuous="auto"),
-    paper_model(**dict.fromkeys(Hyper._fields, "auto"), interactions="auto", ngrams="auto"),
+    SparseTensorClassifier(continuous="auto"),
+    SparseTensorClassifier(),
 ]
 
 
@@ -98,7 +97,7 @@ def test_the_checks_of_scikit_learn_where_items_are_drawn(model: SparseTensorCla
     ids=str,
 )
 def test_sparse_matrices_are_for_plain_models(options: dict[str, Any]) -> None:
-    assert get_tags(paper_model()).input_tags.sparse
+    assert get_tags(SparseTensorClassifier()).input_tags.sparse
     model = paper_model(**options)
     assert not get_tags(model).input_tags.sparse
     with pytest.raises(ValueError, match=next(iter(options))):
@@ -110,7 +109,7 @@ def test_the_agent_is_made_like_an_estimator() -> None:
 
 
 def test_tags() -> None:
-    tags = get_tags(paper_model())
+    tags = get_tags(SparseTensorClassifier())
     assert tags.input_tags.categorical
     assert tags.input_tags.string
     assert tags.input_tags.allow_nan
@@ -118,4 +117,4 @@ def test_tags() -> None:
     assert tags.target_tags.required
     assert tags.classifier_tags.multi_class
     assert not tags.no_validation
-    assert is_classifier(paper_model())
+    assert is_classifier(SparseTensorClassifier())

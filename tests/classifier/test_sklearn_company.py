@@ -26,6 +26,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils import estimator_html_repr
 
+from stc import SparseTensorClassifier
 from support.models import paper_model
 from support.string_cases import (
     LABELS,
@@ -200,7 +201,7 @@ def test_what_can_be_routed() -> None:
 
 
 def test_html_and_text() -> None:
-    model = paper_model(power=0.25)
+    model = SparseTensorClassifier(power=0.25)
     for page in (
         model._repr_html_(),
         estimator_html_repr(model),

@@ -4,7 +4,7 @@ import pytest
 
 import stc
 from stc.cli import main
-from support.cli_cases import ROLES, ZOO
+from support.cli_cases import PAPER, ROLES, ZOO
 
 
 @pytest.fixture(autouse=True)
@@ -30,5 +30,5 @@ def run(capsys):
 @pytest.fixture
 def zoo(run):
     ZOO.write_csv("zoo.csv")
-    run("fit", "zoo.csv", *ROLES, "-o", "zoo.stc.parquet")
+    run("fit", "zoo.csv", *ROLES, *PAPER, "-o", "zoo.stc.parquet")
     return stc.load("zoo.stc.parquet")

@@ -116,7 +116,7 @@ def test_info(run, zoo):
     mass = {own["class"]: own["items"] for own in found["classes"]}
     assert mass["Mammal"] == 82
     assert len(mass) == 7
-    assert found["parameters"]["power"] == 0.5
+    assert found["parameters"]["power"] == zoo.power == 0.5
     assert found["policy"] == zoo.policy_
     assert found["entries"] == pl.read_parquet("zoo.stc.parquet").height
     said = run("info", "zoo.stc.parquet").out

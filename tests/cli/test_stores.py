@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 import stc
 from stc import SparseTensorClassifier
 from stc.cli import main
-from support.cli_cases import ROLES, ZOO, items, same, started
+from support.cli_cases import PAPER, ROLES, ZOO, items, same, started
 from support.models import paper_model
 
 URLS = {"sqlite": "sqlite:///zoo.db", "duckdb": "duckdb:///zoo.duckdb"}
@@ -47,7 +47,7 @@ def url(request):
 def stored(zoo, run, url):
     """The Zoo in a file and, as `zoo`, in a store; 30 animals in new.csv."""
     ZOO.head(30).write_csv("new.csv")
-    run("fit", "zoo.csv", *ROLES, "-o", f"{url}#zoo")
+    run("fit", "zoo.csv", *ROLES, *PAPER, "-o", f"{url}#zoo")
     return f"{url}#zoo"
 
 
@@ -148,15 +148,19 @@ def test_info_of_a_store_lists_its_models(run, stored, url):
 
 def test_fit_into_a_store_is_the_librarys(run, stored, zoo, url):
     same(in_store(url), zoo)
-    said = run("fit", "new.csv", *ROLES, "--power", 0.4, "-o", stored)
+    said = run("fit", "new.csv", *ROLES, *PAPER, "--power", 0.4, "-o", stored)
     assert said.err == f"learnt 30 items, 16 attributes, 6 classes -> {stored}\n"
     found = in_store(url)
     assert found.power == 0.4
     source = stc.source("new.csv", ignore="animal_name")
     same(found, paper_model(0.4).fit(source, "class_type"))
-    facts = json.loads(run("fit", "zoo.csv", *ROLES, "-o", stored, "--json").out)
+    facts = json.loads(run("fit", "zoo.csv", *ROLES, *PAPER, "-o", stored, "--json").out)
     assert facts == {"model": stored, "items": 101, "attributes": 16, "classes": 7}
     same(in_store(url), zoo)
+    run("fit", "new.csv", *ROLES, "-o", stored)
+    chosen = SparseTensorClassifier().fit(source, "class_type")
+    same(in_store(url), chosen)
+    assert in_store(url).chosen_params_ == chosen.chosen_params_
 
 
 def test_update_and_unlearn_are_the_librarys(run, stored, zoo, url):
@@ -218,7 +222,7 @@ def test_merge_files_and_stores_into_both(run, zoo, url):
     places = ["0.stc.parquet", f"{url}#1", f"{url}#2"]
     for place, part in zip(places, ZOO.iter_slices(34), strict=True):
         part.write_csv("part.csv")
-        run("fit", "part.csv", *ROLES, "-o", place)
+        run("fit", "part.csv", *ROLES, *PAPER, "-o", place)
     said = run("merge", *places, "-o", f"{url}#all").err
     assert said == f"merged 3 models: 101 items, 16 attributes, 7 classes -> {url}#all\n"
     same(in_store(url, "all"), zoo)
@@ -231,7 +235,7 @@ def test_merge_files_and_stores_into_both(run, zoo, url):
 def test_merge_into_an_input_is_one_transaction(run, stored, url, monkeypatch):
     from stc.stores import StoredModel
 
-    run("fit", "new.csv", *ROLES, "-o", "new.stc.parquet")
+    run("fit", "new.csv", *ROLES, *PAPER, "-o", "new.stc.parquet")
     merge = StoredModel.merge
 
     def interleaved(self, other):
@@ -265,7 +269,7 @@ def test_commands_at_the_same_time(run, zoo):
     """Each batch counts, and counts once, however often it is sent."""
     ZOO.head(30).write_csv("new.csv")
     place = "sqlite:///zoo.db#zoo"
-    run("fit", "zoo.csv", *ROLES, "-o", place)
+    run("fit", "zoo.csv", *ROLES, *PAPER, "-o", place)
     batches = ("a", "a", "b", "b")
     processes = [started("update", place, "new.csv", "--batch-id", batch) for batch in batches]
     for process in processes:
@@ -326,7 +330,7 @@ def test_a_name_is_needed_where_there_is_no_store(run, zoo):
 @pytest.mark.parametrize("name", ["größe 日本", "a%23b", "50%25", "a%40b", "x/y?z", "'; --"])
 def test_names_of_every_kind(run, zoo, url, name):
     decoded = name.replace("%23", "#").replace("%25", "%").replace("%40", "@")
-    facts = json.loads(run("fit", "zoo.csv", *ROLES, "-o", f"{url}#{name}", "--json").out)
+    facts = json.loads(run("fit", "zoo.csv", *ROLES, *PAPER, "-o", f"{url}#{name}", "--json").out)
     with stc.open_store(url) as store:
         assert list(store) == [decoded]
     assert facts["model"] == f"{url}#{name}"  # which can be given again
@@ -335,7 +339,7 @@ def test_names_of_every_kind(run, zoo, url, name):
 
 def test_a_path_with_a_number_sign(run, zoo):
     for written in ("sqlite:///a%23b.db#zoo", "sqlite:///a#b.db#zoo"):
-        run("fit", "zoo.csv", *ROLES, "-o", written)
+        run("fit", "zoo.csv", *ROLES, *PAPER, "-o", written)
         assert run("info", written).out.startswith(f"{written}\n")
     assert [path.name for path in Path().glob("*.db")] == ["a#b.db"]
 
@@ -362,7 +366,7 @@ def test_urls_that_name_no_model(run, zoo, place, code, message):
 
 def test_outputs_that_cannot_be_written(run, stored, url):
     kind, _, file = url.partition(":///")
-    fit = ["fit", "zoo.csv", *ROLES, "-o"]
+    fit = ["fit", "zoo.csv", *ROLES, *PAPER, "-o"]
     said = run(*fit, f"{kind}:///absent/{file}#zoo", code=3).err
     folder = Path("absent").resolve()
     assert said == f"stc: {folder / file}: there is no folder {str(folder)!r}\n"
@@ -416,7 +420,7 @@ def test_a_damaged_store(run, stored, url, case):
         assert message in said
         assert said.count("\n") == 1
     if code == 5:  # a new model takes the place of the damaged one
-        run("fit", "zoo.csv", *ROLES, "-o", stored)
+        run("fit", "zoo.csv", *ROLES, *PAPER, "-o", stored)
         same(in_store(url), stc.load(FILE))
 
 
@@ -501,10 +505,10 @@ def test_no_secret_of_a_store_that_answers(run, zoo):
     given, shown = "duckdb:///zoo.duckdb?password=canary#m", "duckdb:///zoo.duckdb#m"
     for command in COMMANDS:
         for more in ([], [] if command.startswith("sql") else ["--json"]):
-            run("fit", "zoo.csv", *ROLES, "-o", given)
+            run("fit", "zoo.csv", *ROLES, *PAPER, "-o", given)
             said = run(*command.format(given).split(), *more)
             assert "canary" not in said.out + said.err
-    run("fit", "zoo.csv", *ROLES, "-o", given)
+    run("fit", "zoo.csv", *ROLES, *PAPER, "-o", given)
     assert json.loads(run("info", given, "--json").out)["model"] == shown
     assert run("info", given.partition("#")[0]).out == "duckdb:///zoo.duckdb: 1 model\n  m\n"
     assert run("predict", given.replace("#m", "#n"), "zoo.csv", code=5).err.startswith(

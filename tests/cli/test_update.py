@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import stc
-from support.cli_cases import ROLES, ZOO, items, same
+from support.cli_cases import PAPER, ROLES, ZOO, items, same
 from support.cli_stress import kill
 from support.models import paper_model
 
@@ -64,7 +64,7 @@ def test_merge(run, zoo):
     names = []
     for place, part in enumerate(ZOO.iter_slices(34)):
         part.write_csv(f"{place}.csv")
-        run("fit", f"{place}.csv", *ROLES, "-o", f"{place}.stc.parquet")
+        run("fit", f"{place}.csv", *ROLES, *PAPER, "-o", f"{place}.stc.parquet")
         names.append(f"{place}.stc.parquet")
     said = run("merge", *names, "-o", "all.stc.parquet").err
     assert said.startswith("merged 3 models: 101 items, 16 attributes, 7 classes -> all")

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from stc import SparseTensorClassifierCV
+from stc import SparseTensorClassifierCV, load_zoo
 from stc.exceptions import ParameterError
 from support.explanation_cases import KINDS, ZOO, zoo
 from support.models import paper_model
@@ -72,3 +72,13 @@ def test_what_there_is_not_is_refused() -> None:
         explanation.of_class("Cat")
     with pytest.raises(ParameterError, match="there is no class 'Cat'"):
         zoo().explain_global().for_class("Cat")
+
+
+def test_filter_by_an_attribute_where_there_are_conjunctions() -> None:
+    X, y = load_zoo()
+    explanation = paper_model(interactions=2).fit(X, y).explain_local(X[:3])
+    found = explanation.filter(item=1, attribute="milk", value="1").to_dicts()
+    assert [(row["item"], row["feature"]) for row in found] == [(1, "milk=1")]
+    assert explanation.filter(attribute="no such").table.is_empty()
+    single = explanation.filter(attribute="legs").table
+    assert single["attribute"].to_list() == [["legs"]] * 3

@@ -24,6 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import sparse
 
+if __name__ == "__main__":  # run alone, it finds its neighbours too
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
 import stc
 from stc.io.footer import read_footer
 

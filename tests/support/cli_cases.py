@@ -13,6 +13,13 @@ from stc import SparseTensorClassifier
 
 ZOO = pl.read_csv(Path(stc.__file__).parent / "datasets" / "zoo.csv")
 ROLES = ["--target", "class_type", "--ignore", "animal_name"]
+# Options for the standard settings of the paper, for tests of what does not depend on a choice.
+PAPER = [
+    option
+    for name, value in stc.STC_Q.items()
+    if value is not None
+    for option in (f"--{name}", str(value))
+]
 
 
 def items() -> pl.DataFrame:

@@ -14,6 +14,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+if __name__ == "__main__":  # run alone, it finds its neighbours too
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
 import stc
 from stc.cli import main
 from support.models import paper_model

@@ -15,8 +15,6 @@ from stc._training.choice import choose_settings
 from stc._training.sample import sample_of
 from support.models import paper_model
 
-AUTO = dict.fromkeys(Hyper._fields, "auto")
-
 
 def noisy_table(n: int = 300, seed: int = 3) -> tuple[pl.DataFrame, pl.Series]:
     """Three columns that tell of the class, one that does not; one class is rare."""
@@ -37,8 +35,8 @@ def loo_loss(model: SparseTensorClassifier, X: Any, y: Any, weight: Any = None) 
 
 def test_chosen_settings_have_a_lower_loss_than_those_of_the_paper() -> None:
     X, y = noisy_table()
-    model = paper_model(**AUTO).fit(X, y)
-    paper = paper_model(**stc.STC_Q).fit(X, y)
+    model = SparseTensorClassifier().fit(X, y)
+    paper = paper_model().fit(X, y)
     assert loo_loss(model, X, y) < 0.9 * loo_loss(paper, X, y)
     assert model.loo_items_ <= len(y)
     table = model.choices_
@@ -50,7 +48,7 @@ def test_chosen_settings_have_a_lower_loss_than_those_of_the_paper() -> None:
 def test_the_figures_are_those_of_leave_one_out() -> None:
     X, y = noisy_table()
     X = X.with_columns(id=pl.int_range(pl.len()).cast(pl.String))  # no row repeats
-    model = paper_model(**AUTO).fit(X, y)
+    model = SparseTensorClassifier().fit(X, y)
     assert model.loo_items_ == len(y)
     assert model.loo_log_loss_ == pytest.approx(loo_loss(model, X, y), rel=1e-9)
     P = model.loo_predict_proba(X, y)
@@ -72,8 +70,8 @@ def test_given_settings_are_used_as_given() -> None:
 
 def test_chosen_params_fit_the_same_model() -> None:
     X, y = noisy_table()
-    model = paper_model(**AUTO).fit(X, y)
-    again = paper_model(**model.chosen_params_).fit(X, y)
+    model = SparseTensorClassifier().fit(X, y)
+    again = SparseTensorClassifier(**model.chosen_params_).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
     assert (model + again).class_mass_.sum() == 2 * len(y)
 
@@ -92,15 +90,15 @@ def test_order_weights_and_absent_items_do_not_matter(
 ) -> None:
     monkeypatch.setattr("stc._training.choice.MOST_ITEMS", most)
     X, y = noisy_table(200)
-    model = paper_model(**AUTO).fit(X, y)
+    model = SparseTensorClassifier().fit(X, y)
     order = np.random.default_rng(0).permutation(len(y))
-    same_choice(model, paper_model(**AUTO).fit(X[order], y[order]))
-    same_choice(model, paper_model(**AUTO).fit(X.rename({"c0": "z"}).rename({"z": "c0"}), y))
+    same_choice(model, SparseTensorClassifier().fit(X[order], y[order]))
+    same_choice(model, SparseTensorClassifier().fit(X.rename({"c0": "z"}).rename({"z": "c0"}), y))
     twice = np.r_[np.arange(len(y)), np.arange(0, len(y), 2)]
     weight = np.bincount(twice).astype(float)
-    heavy = paper_model(**AUTO).fit(X, y, weight)
-    same_choice(heavy, paper_model(**AUTO).fit(X[twice], y[twice]))
-    absent = paper_model(**AUTO)
+    heavy = SparseTensorClassifier().fit(X, y, weight)
+    same_choice(heavy, SparseTensorClassifier().fit(X[twice], y[twice]))
+    absent = SparseTensorClassifier()
     more = pl.concat([X, X[:50].with_columns(noise=pl.lit("never"))])
     labels = pl.concat([y, y[:50]])
     same_choice(model, absent.fit(more, labels, np.r_[np.ones(len(y)), np.zeros(50)]))
@@ -117,7 +115,7 @@ def test_documents_lists_and_numbers() -> None:
         (X, {"dimensions": "each", "policy": [["c0", "c1"], ["c2"]]}),
         (X, {"interactions": 2}),
     ):
-        model = paper_model(**AUTO, **params).fit(items, y)
+        model = SparseTensorClassifier(**params).fit(items, y)
         assert model.loo_log_loss_ < 1.0
         assert model.fitted_.hyper != PAPER
 
@@ -128,7 +126,7 @@ def test_soft_and_several_labels_and_targets() -> None:
     labels = [{label, "all"} for label in y]
     both = pl.DataFrame({"a": y, "b": X["noise"]})
     for target in (soft, labels, both):
-        model = paper_model(**AUTO).fit(X, target)
+        model = SparseTensorClassifier().fit(X, target)
         assert np.isfinite(model.loo_log_loss_)
 
 
@@ -137,9 +135,9 @@ def test_soft_and_several_labels_and_targets() -> None:
 
 def test_settings_are_chosen_before_a_policy_and_phases_are_learnt() -> None:
     X, y = noisy_table(150)
-    policy = paper_model(**AUTO, dimensions="each", policy="learn").fit(X, y)
+    policy = SparseTensorClassifier(dimensions="each", policy="learn").fit(X, y)
     assert policy.policy_values_.height > 0
-    phases = paper_model(**AUTO, phases=PhaseLearner(penalties=(1.0,))).fit(X, y)
+    phases = SparseTensorClassifier(phases=PhaseLearner(penalties=(1.0,))).fit(X, y)
     assert phases.prior_ == 0.0
     with pytest.raises(ValueError, match=r"phases cannot be learnt with prior=0\.1"):
         paper_model(prior=0.1, phases="learn").fit(X, y)
@@ -150,34 +148,34 @@ def test_settings_are_chosen_before_a_policy_and_phases_are_learnt() -> None:
 
 def test_online_learning_never_changes_a_choice() -> None:
     X, y = noisy_table(200)
-    model = paper_model(**AUTO).fit(X[:100], y[:100])
+    model = SparseTensorClassifier().fit(X[:100], y[:100])
     before = model.fitted_.hyper
     model.partial_fit(X[100:], y[100:]).unlearn(X[:20], y[:20])
     assert model.fitted_.hyper == before
-    other = paper_model(**AUTO).fit(X[:50], y[:50])
+    other = SparseTensorClassifier().fit(X[:50], y[:50])
     assert (model + other).fitted_.hyper == before
 
 
 def test_a_model_of_batches_has_the_settings_of_the_paper_until_it_chooses() -> None:
     X, y = noisy_table(200)
-    model = paper_model(**AUTO).partial_fit(X[:100], y[:100])
+    model = SparseTensorClassifier().partial_fit(X[:100], y[:100])
     assert model.fitted_.hyper == PAPER
     model.partial_fit(X[100:], y[100:])
-    whole = paper_model(**AUTO).fit(X, y)
+    whole = SparseTensorClassifier().fit(X, y)
     same_choice(model.choose(X, y), whole)
     with pytest.raises(ValueError, match="no setting is 'auto'"):
         paper_model().fit(X, y).choose(X, y)
     with pytest.raises(stc.NeverLearntError):
-        paper_model(**AUTO).fit(X, y).choose(X.with_columns(noise=pl.lit("?")), y)
+        SparseTensorClassifier().fit(X, y).choose(X.with_columns(noise=pl.lit("?")), y)
 
 
 def test_files_and_copies_keep_the_choice(tmp_path: Any) -> None:
     X, y = noisy_table(150)
-    model = paper_model(**AUTO).fit(X, y)
+    model = SparseTensorClassifier().fit(X, y)
     model.save(tmp_path / "m.stc.parquet")
     loaded = stc.load(tmp_path / "m.stc.parquet")
     with stc.open_store(f"sqlite:///{tmp_path}/m.db") as store:
-        stored = store.create("m", paper_model(**AUTO)).fit(X, y)
+        stored = store.create("m", SparseTensorClassifier()).fit(X, y)
         assert stored.choices_.equals(model.choices_)
         assert stored.loo_accuracy_ == model.loo_accuracy_
     for copy in (loaded, stored.store["m"]):
@@ -190,16 +188,16 @@ def test_files_and_copies_keep_the_choice(tmp_path: Any) -> None:
 def test_a_source_chooses_as_a_frame_does(tmp_path: Any) -> None:
     X, y = noisy_table(200)
     X.with_columns(y=y).write_parquet(tmp_path / "d.parquet")
-    model = paper_model(**AUTO).fit(tmp_path / "d.parquet", "y")
-    same_choice(model, paper_model(**AUTO).fit(X, y))
+    model = SparseTensorClassifier().fit(tmp_path / "d.parquet", "y")
+    same_choice(model, SparseTensorClassifier().fit(X, y))
 
 
 def test_items_that_say_nothing_promise_nothing() -> None:
     """Leaving an item out changes the mass of its class, which must not give the class away."""
-    model = paper_model(**AUTO).fit([["a", "b"]] * 60, ["x", "y"] * 30)
+    model = SparseTensorClassifier().fit([["a", "b"]] * 60, ["x", "y"] * 30)
     assert model.loo_log_loss_ > 0.69
     ids = [[str(k)] for k in range(60)]
-    assert paper_model(**AUTO).fit(ids, ["x", "y"] * 30).loo_log_loss_ > 0.69
+    assert SparseTensorClassifier().fit(ids, ["x", "y"] * 30).loo_log_loss_ > 0.69
 
 
 # --- the sample -----------------------------------------------------------------------------------

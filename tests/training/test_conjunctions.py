@@ -9,11 +9,9 @@ import polars as pl
 import pytest
 
 import stc
-from stc._core.formulas import Hyper
+from stc import SparseTensorClassifier
 from stc._core.interactions import Interactions
 from support.models import paper_model
-
-AUTO = {**dict.fromkeys(Hyper._fields, "auto"), "interactions": "auto", "ngrams": "auto"}
 
 
 def rule(n: int = 600, noise: float = 0.0, seed: int = 1) -> tuple[pl.DataFrame, np.ndarray]:
@@ -26,7 +24,7 @@ def rule(n: int = 600, noise: float = 0.0, seed: int = 1) -> tuple[pl.DataFrame,
 
 def test_the_pair_that_decides_is_chosen() -> None:
     X, y = rule(noise=0.1)
-    model = paper_model(**AUTO).fit(X, y)
+    model = SparseTensorClassifier().fit(X, y)
     assert all({"b", "d"} <= set(names) for names in model.interactions_)
     assert ("b", "d") in model.interactions_
     assert model.ngrams_ == 1
@@ -39,7 +37,7 @@ def test_no_conjunctions_where_single_values_tell_all() -> None:
     rng = np.random.default_rng(0)
     y = rng.choice(["p", "q"], 500)
     tell = np.where(rng.random((500, 4)) < 0.7, y[:, None], rng.choice(["p", "q"], (500, 4)))
-    model = paper_model(**AUTO).fit(pl.DataFrame(tell, schema=list("abcd")), y)
+    model = SparseTensorClassifier().fit(pl.DataFrame(tell, schema=list("abcd")), y)
     assert model.interactions_ == 1
 
 
@@ -47,7 +45,7 @@ def test_a_rule_of_three_attributes() -> None:
     rng = np.random.default_rng(0)
     X = pl.DataFrame({name: rng.choice(["0", "1"], 800) for name in "abcd"})
     y = (X["a"].cast(int) + X["b"].cast(int) + X["c"].cast(int)).to_numpy() % 2
-    model = paper_model(**AUTO).fit(X, y)
+    model = SparseTensorClassifier().fit(X, y)
     assert ("a", "b", "c") in model.interactions_
     assert model.score(X, y) == 1.0
 
@@ -55,16 +53,16 @@ def test_a_rule_of_three_attributes() -> None:
 def test_rows_in_another_order_choose_the_same() -> None:
     X, y = rule(noise=0.2)
     order = np.random.default_rng(3).permutation(len(y))
-    one = paper_model(**AUTO).fit(X, y)
-    other = paper_model(**AUTO).fit(X[order].select("e", "d", "c", "b", "a"), y[order])
+    one = SparseTensorClassifier().fit(X, y)
+    other = SparseTensorClassifier().fit(X[order].select("e", "d", "c", "b", "a"), y[order])
     assert one.interactions_ == other.interactions_
     np.testing.assert_allclose(one.fitted_.hyper, other.fitted_.hyper, rtol=1e-12)
 
 
 def test_chosen_params_fit_the_same_model_and_merge_with_it() -> None:
     X, y = rule(noise=0.1)
-    model = paper_model(**AUTO).fit(X, y)
-    again = paper_model(**model.chosen_params_).fit(X, y)
+    model = SparseTensorClassifier().fit(X, y)
+    again = SparseTensorClassifier(**model.chosen_params_).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
     assert (model + again).class_mass_.sum() == 2 * len(y)
     with pytest.raises(ValueError, match="interactions"):
@@ -114,21 +112,21 @@ def test_pairs_of_words_that_decide() -> None:
         )
         for s in swaps
     ]
-    model = paper_model(**AUTO).fit(texts, swaps)
+    model = SparseTensorClassifier().fit(texts, swaps)
     assert model.ngrams_ == 2
     assert model.score(texts, swaps) == 1.0
     plain = [text.replace("bad not", "awful") for text in texts]
-    assert paper_model(**AUTO).fit(plain, swaps).ngrams_ == 1
+    assert SparseTensorClassifier().fit(plain, swaps).ngrams_ == 1
 
 
 def test_where_nothing_can_be_chosen() -> None:
     X, y = rule(300)
     soft = [{label: 1.0, "other": 0.5} for label in y]
-    assert paper_model(**AUTO).fit(X, soft).interactions_ == 1
-    assert paper_model(**AUTO, dimensions="each").fit(X, y).interactions_ == 1
-    batches = paper_model(**AUTO).partial_fit(X, y)
+    assert SparseTensorClassifier().fit(X, soft).interactions_ == 1
+    assert SparseTensorClassifier(dimensions="each").fit(X, y).interactions_ == 1
+    batches = SparseTensorClassifier().partial_fit(X, y)
     assert (batches.interactions_, batches.ngrams_) == (1, 1)
-    few = paper_model(**AUTO).fit(X[:19], y[:19])
+    few = SparseTensorClassifier().fit(X[:19], y[:19])
     assert few.interactions_ == 1
     assert not hasattr(few, "loo_accuracy_")
 
@@ -136,8 +134,8 @@ def test_where_nothing_can_be_chosen() -> None:
 def test_a_source_chooses_as_a_frame_does(tmp_path: Any) -> None:
     X, y = rule(noise=0.1)
     X.with_columns(y=pl.Series(y)).write_parquet(tmp_path / "d.parquet")
-    model = paper_model(**AUTO).fit(tmp_path / "d.parquet", "y")
-    again = paper_model(**AUTO).fit(X, y)
+    model = SparseTensorClassifier().fit(tmp_path / "d.parquet", "y")
+    again = SparseTensorClassifier().fit(X, y)
     assert model.interactions_ == again.interactions_
     assert ("b", "d") in model.interactions_
     np.testing.assert_allclose(model.predict_proba(X), again.predict_proba(X), atol=1e-12)

@@ -69,11 +69,11 @@ class PhaseLearner(BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from stc import PhaseLearner, SparseTensorClassifier
+    >>> from stc import QUANTUM, PhaseLearner, SparseTensorClassifier
     >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 20
     >>> y = [a == b for a, b in X]
-    >>> model = SparseTensorClassifier(entropy=0, phases=PhaseLearner(penalties=(0.25,)))
-    >>> model.fit(X, y).score(X, y)
+    >>> model = SparseTensorClassifier(**QUANTUM)
+    >>> model.set_params(phases=PhaseLearner(penalties=(0.25,))).fit(X, y).score(X, y)
     1.0
     >>> model.set_params(phases={}).score(X, y) < 0.9
     True

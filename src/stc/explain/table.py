@@ -90,7 +90,8 @@ class TableMixin:
         Parameters
         ----------
         *predicates, **equal
-            As in polars' `DataFrame.filter`.
+            As in polars' `DataFrame.filter`. Where features are conjunctions, the columns
+            `attribute` and `value` hold lists; a text selects the single attribute or value.
 
         Returns
         -------
@@ -104,6 +105,10 @@ class TableMixin:
         >>> model.explain_local([["a", "b"]]).filter(attribute="x0").to_dicts()
         []
         """
+        schema = self.table.schema
+        for name in list(equal):
+            if isinstance(schema.get(name), pl.List) and isinstance(equal[name], str):
+                predicates = (*predicates, pl.col(name) == pl.lit([equal.pop(name)]))
         return self._with(self.table.filter(*predicates, **equal))
 
     def sort(self, by: str | Sequence[str], descending: bool = False) -> Self:

@@ -40,7 +40,7 @@ class ContrastDisplay(ItemDisplay):
     >>> explanation = SparseTensorClassifier().fit(X, y).explain_local(X[:1])
     >>> display = ContrastDisplay.from_explanation(explanation, label="Bird")
     >>> display.ax_.get_title("left"), display.ax_.get_title("right")
-    ('← Bird, 0.02', 'Mammal, 0.63 →')
+    ('← Bird, 0.00', 'Mammal, 0.99 →')
     """
 
     table: pl.DataFrame = field(repr=False)

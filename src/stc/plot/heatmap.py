@@ -42,10 +42,11 @@ class HeatmapDisplay(ModelDisplay):
 
     Examples
     --------
-    >>> from stc import SparseTensorClassifier, load_zoo
+    >>> from stc import STC_Q, SparseTensorClassifier, load_zoo
     >>> from stc.plot import HeatmapDisplay
     >>> X, y = load_zoo()
-    >>> display = HeatmapDisplay.from_estimator(SparseTensorClassifier().fit(X, y), n_features=12)
+    >>> model = SparseTensorClassifier(**STC_Q).fit(X, y)
+    >>> display = HeatmapDisplay.from_estimator(model, n_features=12)
     >>> display.shares.shape, display.features[:2]
     ((12, 7), ['milk=1', 'feathers=1'])
     """

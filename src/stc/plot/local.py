@@ -47,7 +47,7 @@ class LocalDisplay(ItemDisplay):
     >>> explanation = SparseTensorClassifier().fit(X, y).explain_local(X[:1])
     >>> display = LocalDisplay.from_explanation(explanation, n_classes=2)
     >>> [ax.get_title("left") for ax in display.axes_]
-    ['Mammal, 0.63', 'Reptile, 0.10']
+    ['Mammal, 0.99', 'Bird, 0.00']
     """
 
     tables: Sequence[pl.DataFrame] = field(repr=False)

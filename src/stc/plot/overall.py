@@ -34,10 +34,11 @@ class GlobalDisplay(ModelDisplay):
 
     Examples
     --------
-    >>> from stc import SparseTensorClassifier, load_zoo
+    >>> from stc import STC_Q, SparseTensorClassifier, load_zoo
     >>> from stc.plot import GlobalDisplay
     >>> X, y = load_zoo()
-    >>> display = GlobalDisplay.from_estimator(SparseTensorClassifier().fit(X, y), n_features=5)
+    >>> model = SparseTensorClassifier(**STC_Q).fit(X, y)
+    >>> display = GlobalDisplay.from_estimator(model, n_features=5)
     >>> display.labels[:2], [label.get_text() for label in display.axes_[1].get_yticklabels()][:2]
     (['Amphibian', 'Bird'], ['feathers=1', 'legs=2'])
     """

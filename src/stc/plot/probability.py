@@ -45,7 +45,7 @@ class ProbabilityDisplay(ItemDisplay):
     >>> model = SparseTensorClassifier().fit(X, y)
     >>> display = ProbabilityDisplay.from_estimator(model, X, item=0, n_classes=2)
     >>> display.labels, display.more_classes
-    (['Mammal', 'Reptile'], 5)
+    (['Mammal', 'Bird'], 5)
     """
 
     labels: Sequence[Any]
