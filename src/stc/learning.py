@@ -14,11 +14,12 @@ from stc._core.formulas import Hyper
 from stc._core.interactions import Interactions
 from stc._core.model import Model
 from stc._core.observations import Observations
+from stc._core.scales import apply_scales
 from stc._core.schema import KIND_NAMES, Schema
 from stc._core.tensor import Dimensions
 from stc._input.reader import NO_ROLES, Batch, BatchReader
 from stc._input.targets import encode_classes
-from stc._training.choice import choose_settings
+from stc._training.choice import MOST_DOCUMENTS, MOST_ITEMS, choose_settings
 from stc._training.conjunctions import (
     MOST_ROWS,
     Items,
@@ -29,7 +30,7 @@ from stc._training.conjunctions import (
 from stc._training.label_thresholds import held_out_counts
 from stc._training.phases import PhaseLearner, fit_phases
 from stc._training.policy_search import PolicyAgent, learn_policy
-from stc._training.sample import smallest
+from stc._training.sample import Drawn, Sizes
 from stc._training.state import FittedState
 from stc._utils.warnings import warn_caller
 from stc.exceptions import (
@@ -348,20 +349,25 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
         raise ParameterError("no setting is 'auto'", hint="set_params(power='auto'), for example")
     if before.model.phases:
         free = tuple(name for name in free if name != "prior")
-    return FittedModel(_chosen(before.state, before.parameters, batch, free), before.parameters)
+    drawn = _drawn(batch, Sizes(0, _most_items(batch.observed)))
+    return FittedModel(_chosen(before.state, before.parameters, drawn, free), before.parameters)
 
 
 # --- learning one batch or source -----------------------------------------------------------------
 
 
 def _chosen(
-    state: FittedState, parameters: Parameters, batch: Batch, free: tuple[str, ...]
+    state: FittedState, parameters: Parameters, drawn: Drawn | None, free: tuple[str, ...]
 ) -> FittedState:
-    """Return the state with settings chosen by leave-one-out over a batch that it has learnt."""
-    if not free:
+    """Return the state with settings chosen by leave-one-out over items that it has learnt."""
+    if not free or drawn is None:
         return state
     fitted = FittedModel(replace(state, chosen={}), parameters)
-    choice = choose_settings(fitted.cascade, *batch.weighted(), free)
+    observed, target, weight = drawn.sample
+    if state.model.interactions.ngrams == 1:
+        observed = without_ngrams(observed)
+    observed = apply_scales(observed, state.model.scales)
+    choice = choose_settings(fitted.cascade, observed, target, weight, free)
     if choice is None:
         return state
     chosen = {name: getattr(choice.hyper, name) for name in free}
@@ -394,20 +400,27 @@ class _Choosing:
         """Return the parameters to read a first batch with."""
         return parameters if self.conjunctions else {**parameters, **_without_auto(parameters)}
 
-    def resolved(self, parameters: Parameters, batch: Batch) -> tuple[Parameters, Batch]:
-        """Return the parameters with chosen conjunctions and n-grams, and the batch for them."""
-        changed, observed = _without_auto(parameters), batch.observed
-        if self.conjunctions and changed:
-            items, form = _choosing_items(batch), batch.target.form
-            how = form, hyper_of(parameters, {}), self.free
-            if "ngrams" in changed and observed.kind == "documents":
+    def sizes(self, parameters: Parameters, batch: Batch) -> Sizes:
+        """Return how many items are drawn to choose, given a batch of the data."""
+        auto, observed = _without_auto(parameters), batch.observed
+        single = parameters["dimensions"] is None and batch.target.column.offsets is None
+        texts = observed.kind == "documents" and "ngrams" in auto
+        pairs = observed.kind == "table" and single and "interactions" in auto
+        candidates = MOST_ROWS if self.conjunctions and (texts or pairs) else 0
+        return Sizes(candidates, _most_items(observed) if self.free else 0)
+
+    def resolved(self, parameters: Parameters, batch: Batch, drawn: Drawn | None) -> Parameters:
+        """Return the parameters with chosen conjunctions and n-grams."""
+        changed = _without_auto(parameters)
+        if drawn is not None and drawn.sizes.candidates:
+            observed, target, weight = drawn.candidates
+            items = Items(apply_scales(observed, batch.scales), target, weight)
+            how = drawn.target.form, hyper_of(parameters, {}), self.free
+            if observed.kind == "documents":
                 changed["ngrams"] = choose_ngrams(items, *how)
-                if changed["ngrams"] == 1:
-                    observed = without_ngrams(observed)
-            single = parameters["dimensions"] is None and items.target.offsets is None
-            if "interactions" in changed and observed.kind == "table" and single:
+            elif target.offsets is None:
                 changed["interactions"] = choose_conjunctions(items, *how).given
-        return {**parameters, **changed}, replace(batch, observed=observed)
+        return {**parameters, **changed}
 
 
 _NOTHING = _Choosing(conjunctions=False)
@@ -418,13 +431,23 @@ def _without_auto(parameters: Parameters) -> dict[str, Any]:
     return {name: 1 for name in ("interactions", "ngrams") if parameters[name] == AUTO}
 
 
-def _choosing_items(batch: Batch) -> Items:
-    """Return the items that conjunctions are chosen by: those with the smallest hashes."""
-    observed, target, weight = batch.weighted()
-    if observed.n_items > MOST_ROWS:
-        mask = smallest(observed, target, MOST_ROWS)
-        observed, target, weight = observed.select(mask), target.select(mask), weight[mask]
-    return Items(observed, target, weight)
+def _most_items(observed: Observations) -> int:
+    return MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
+
+
+def _drawn(batch: Batch, sizes: Sizes) -> Drawn | None:
+    """Return the items of a batch that choose; None if nothing is to be chosen."""
+    return Drawn.of(batch.raw, batch.target, batch.sample_weight, sizes) if any(sizes) else None
+
+
+def _blank_of(
+    parameters: Parameters, batch: Batch, drawn: Drawn | None, choosing: _Choosing
+) -> tuple[FittedState, Batch]:
+    """Return a state without counts, with what is chosen before counting, and its batch."""
+    resolved = choosing.resolved(parameters, batch, drawn)
+    if resolved["ngrams"] == 1:
+        batch = replace(batch, observed=without_ngrams(batch.observed))
+    return _blank(resolved, batch, choosing.free), batch
 
 
 def _learnt(
@@ -441,12 +464,12 @@ def _learnt(
         return FittedModel(state, parameters)
     roles, known = (NO_ROLES, None) if before is None else (before.roles, before.model)
     batch = BatchReader(choosing.readable(parameters), roles).batch(*data, known)
-    start = before
+    start, drawn = before, None
     if start is None:
-        resolved, batch = choosing.resolved(parameters, batch)
-        start = _blank(resolved, batch, choosing.free)
+        drawn = _drawn(batch, choosing.sizes(parameters, batch))
+        start, batch = _blank_of(parameters, batch, drawn, choosing)
     start = _declaring(start, classes)
-    state = _learnt_batch(start, parameters, batch, learner, choosing.free)
+    state = _learnt_batch(start, parameters, batch, learner, choosing.free, drawn)
     return FittedModel(state, parameters)
 
 
@@ -456,12 +479,13 @@ def _learnt_batch(
     batch: Batch,
     learner: PhaseLearner | None,
     free: tuple[str, ...],
+    drawn: Drawn | None,
 ) -> FittedState:
     """Return the state after learning a batch."""
     model = replace(start.model, form=batch.target.form)
     model.check_size(batch.observed, parameters["max_tuples"])
     model = model.with_items(batch.observed, batch.target.column, batch.sample_weight)
-    return _completed(start, model, parameters, batch, learner, free)
+    return _completed(start, model, parameters, batch, learner, free, drawn)
 
 
 def _learnt_source(
@@ -477,23 +501,27 @@ def _learnt_source(
     reader = BatchReader(choosing.readable(parameters), before.roles if before else NO_ROLES)
     columns = LearningColumns.of(reader, chosen, y, sample_weight, before)
     known = before.model if before else None
-    auto = choosing.free or (choosing.conjunctions and _without_auto(parameters))
-    beyond_counts = before is None and (auto or _learns_beyond_counts(parameters))
+    beyond_counts = before is None and _learns_beyond_counts(parameters)
     first = columns.first(BATCH_ROWS if beyond_counts else SAMPLE_ROWS)
     batch = columns.reader.batch(first, None, None, known)
     thresholds = batch.target.form.multilabel and parameters["label_threshold"] is None
     if thresholds and len(first) == SAMPLE_ROWS:
         batch = columns.reader.batch(columns.first(BATCH_ROWS), None, None, known)
-    start = before
+    start, drawn = before, None
     if start is None:
-        resolved, batch = choosing.resolved(parameters, batch)
-        start = _blank(resolved, batch, choosing.free)
+        sizes = choosing.sizes(parameters, batch)
+        if any(sizes):
+            blank = replace(
+                Model.blank(batch.observed, form=batch.target.form), scales=batch.scales
+            )
+            drawn = chosen.backend.learn(columns.drawing(blank, sizes))
+        start, batch = _blank_of(parameters, batch, drawn, choosing)
     start = _declaring(start, classes)
     part = chosen.backend.learn(columns.task(start.model.cleared(), parameters["max_tuples"]))
     if part is None:
         raise DataError("sample_weight is zero for every item: nothing to learn from")
     model = start.model.merged(part)
-    return _completed(start, model, parameters, batch, learner, choosing.free)
+    return _completed(start, model, parameters, batch, learner, choosing.free, drawn)
 
 
 def _learns_beyond_counts(parameters: Parameters) -> bool:
@@ -529,7 +557,9 @@ def _policy(
     chosen: Mapping[str, float] = {}
     if free:  # with all dimensions; they are chosen again for the policy
         whole = {**parameters, "policy": None}
-        chosen = _learnt_batch(_blank(whole, batch, ()), whole, batch, None, free).chosen
+        drawn = _drawn(batch, Sizes(0, _most_items(batch.observed)))
+        blank = _blank(whole, batch, ())
+        chosen = _learnt_batch(blank, whole, batch, None, free, drawn).chosen
     hyper, max_tuples = hyper_of(parameters, chosen), parameters["max_tuples"]
     return learn_policy(agent, *batch.weighted(), dimensions, hyper, max_tuples)
 
@@ -577,9 +607,10 @@ def _completed(
     batch: Batch,
     learner: PhaseLearner | None,
     free: tuple[str, ...],
+    drawn: Drawn | None,
 ) -> FittedState:
     """Return the state with the counts of a model, and what else is learnt from the batch."""
-    start = _chosen(replace(start, model=model), parameters, batch, free)
+    start = _chosen(replace(start, model=model), parameters, drawn, free)
     counts, history = start.threshold_counts, start.phase_history
     hyper = hyper_of(parameters, start.chosen)
     if learner is not None:

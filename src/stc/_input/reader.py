@@ -50,12 +50,27 @@ NO_ROLES = Roles()
 
 @dataclass(frozen=True)
 class Batch:
-    """Items, their target and their weights, encoded and checked."""
+    """Items, their target and their weights, encoded and checked.
+
+    Attributes
+    ----------
+    observed
+        The items.
+    target, sample_weight
+        Their target and their weights.
+    scales
+        The scales of the attributes that have one.
+    raw
+        The items before numbers and orders are spread over the categories of their scales.
+    roles
+        Columns of the data that are not attributes.
+    """
 
     observed: Observations
     target: Target
     sample_weight: NDArray[np.float64]
     scales: Mapping[str, Scale]
+    raw: Observations
     roles: Roles = NO_ROLES
 
     def weighted(self) -> tuple[Observations, Column, NDArray[np.float64]]:
@@ -112,7 +127,7 @@ class BatchReader:
         weights = encode_sample_weight(sample_weight, observed.n_items, column=roles.weight)
         if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
-        return Batch(apply_scales(observed, scales), target, weights, scales, roles)
+        return Batch(apply_scales(observed, scales), target, weights, scales, observed, roles)
 
     def weight(self, X: Any, sample_weight: Any) -> Any:
         """Return the weights; from a column of X if it is named, now or in an earlier batch."""

@@ -114,7 +114,8 @@ def choose_settings(
     """
     learnt = LearntItems.of(cascade.model, observed, target, sample_weight)
     most = MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
-    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most)
+    mass = cascade.model.class_mass
+    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most, mass)
     if learnt.sample_weight.sum() < FEWEST_ITEMS:
         return None
     judge = Judge(cascade, learnt.sampled(sample.items, sample.weight), sample)
