@@ -266,8 +266,8 @@ class _Smallest(NamedTuple):
         first, weight = _distinct(order, weights, None if take is None else identities)
         class_ = np.concatenate([self.class_, other.class_])[first]
         ranks, per_class = _ranks(class_), min(self.per_class, other.per_class)
-        if per_class:
-            counts = np.unique(class_, return_counts=True)[1]
+        counts = np.unique(class_, return_counts=True)[1]
+        if per_class and counts.clip(max=per_class).sum() > self.sizes.items:
             per_class = min(per_class, _most_per_class(counts, self.sizes.items))
         keep = ranks < per_class
         keep[: self.sizes.candidates] = True
