@@ -13,11 +13,12 @@ from stc._core.cascade import Policy
 from stc._core.formulas import Hyper
 from stc._core.interactions import Interactions
 from stc._core.model import Model
-from stc._core.observations import Observations
+from stc._core.observations import Column, Observations
 from stc._core.scales import apply_scales
 from stc._core.schema import KIND_NAMES, Schema
 from stc._core.tensor import Dimensions
 from stc._input.reader import NO_ROLES, Batch, BatchReader
+from stc._input.scales import sets_knots
 from stc._input.targets import encode_classes
 from stc._training.choice import MOST_DOCUMENTS, MOST_ITEMS, choose_settings
 from stc._training.conjunctions import (
@@ -389,41 +390,63 @@ class _Choosing:
     ----------
     free
         The settings that act at prediction time.
-    conjunctions
-        Whether conjunctions and n-grams are chosen, if they are "auto"; otherwise there are none.
+    features
+        Whether conjunctions and n-grams are chosen, if they are "auto", and knots, if they are not
+        given; otherwise there are none of the former, and the latter are set by the first batch.
     """
 
     free: tuple[str, ...] = ()
-    conjunctions: bool = True
+    features: bool = True
 
     def readable(self, parameters: Parameters) -> Parameters:
         """Return the parameters to read a first batch with."""
-        return parameters if self.conjunctions else {**parameters, **_without_auto(parameters)}
+        return parameters if self.features else {**parameters, **_without_auto(parameters)}
 
     def sizes(self, parameters: Parameters, batch: Batch) -> Sizes:
         """Return how many items are drawn to choose, given a batch of the data."""
-        auto, observed = _without_auto(parameters), batch.observed
-        single = parameters["dimensions"] is None and batch.target.column.offsets is None
-        texts = observed.kind == "documents" and "ngrams" in auto
-        pairs = observed.kind == "table" and single and "interactions" in auto
-        candidates = MOST_ROWS if self.conjunctions and (texts or pairs) else 0
-        return Sizes(candidates, _most_items(observed) if self.free else 0)
+        # The knots that fewer items set are those of the batch.
+        knots = self._sets_knots(parameters) and batch.observed.n_items > MOST_ROWS
+        features = self._chosen_feature(parameters, batch.observed, batch.target.column)
+        items = _most_items(batch.observed) if self.free else 0
+        return Sizes(MOST_ROWS if knots or features else 0, items)
+
+    def scaled(self, parameters: Parameters, batch: Batch, drawn: Drawn | None) -> Batch:
+        """Return the batch with knots that the drawn items set."""
+        if drawn is None or not (drawn.sizes.candidates and self._sets_knots(parameters)):
+            return batch
+        scales = BatchReader(parameters).scales(drawn.candidates[0], drawn.times)
+        return replace(batch, observed=apply_scales(batch.raw, scales), scales=scales)
 
     def resolved(self, parameters: Parameters, batch: Batch, drawn: Drawn | None) -> Parameters:
         """Return the parameters with chosen conjunctions and n-grams."""
         changed = _without_auto(parameters)
-        if drawn is not None and drawn.sizes.candidates:
-            observed, target, weight = drawn.candidates
-            items = Items(apply_scales(observed, batch.scales), target, weight)
-            how = drawn.target.form, hyper_of(parameters, {}), self.free
-            if observed.kind == "documents":
-                changed["ngrams"] = choose_ngrams(items, *how)
-            elif target.offsets is None:
-                changed["interactions"] = choose_conjunctions(items, *how).given
+        if drawn is None or not drawn.sizes.candidates:
+            return {**parameters, **changed}
+        observed, target, weight = drawn.candidates
+        items = Items(apply_scales(observed, batch.scales), target, weight)
+        how = drawn.target.form, hyper_of(parameters, {}), self.free
+        chosen = self._chosen_feature(parameters, observed, target)
+        if chosen == "ngrams":
+            changed[chosen] = choose_ngrams(items, *how)
+        elif chosen == "interactions":
+            changed[chosen] = choose_conjunctions(items, *how).given
         return {**parameters, **changed}
 
+    def _chosen_feature(
+        self, parameters: Parameters, observed: Observations, target: Column
+    ) -> str | None:
+        """Return which of the parameters of conjunctions and n-grams is chosen."""
+        name = {"documents": "ngrams", "table": "interactions"}.get(observed.kind)
+        if not self.features or name not in _without_auto(parameters):
+            return None
+        single = parameters["dimensions"] is None and target.offsets is None
+        return name if single or name == "ngrams" else None
 
-_NOTHING = _Choosing(conjunctions=False)
+    def _sets_knots(self, parameters: Parameters) -> bool:
+        return self.features and sets_knots(parameters["continuous"])
+
+
+_NOTHING = _Choosing(features=False)
 
 
 def _without_auto(parameters: Parameters) -> dict[str, Any]:
@@ -444,6 +467,7 @@ def _blank_of(
     parameters: Parameters, batch: Batch, drawn: Drawn | None, choosing: _Choosing
 ) -> tuple[FittedState, Batch]:
     """Return a state without counts, with what is chosen before counting, and its batch."""
+    batch = choosing.scaled(parameters, batch, drawn)
     resolved = choosing.resolved(parameters, batch, drawn)
     if resolved["ngrams"] == 1:
         batch = replace(batch, observed=without_ngrams(batch.observed))

@@ -127,9 +127,30 @@ def test_other_models(params: dict[str, Any], target: Any, tmp_path: Path) -> No
     frame = uneven().drop("weight")
     items = frame.drop(target)
     model = SparseTensorClassifier(**params).fit(items, frame[target])
-    for number, same in enumerate(orders(frame)):
-        for data in places(same, tmp_path / str(number)):
-            assert_same_choice(model, SparseTensorClassifier(**params).fit(data, target))
+    for data in places(frame.sort("label", "a"), tmp_path / "sorted"):
+        assert_same_choice(model, SparseTensorClassifier(**params).fit(data, target))
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("params", [{}, stc.STC_Q, {"interactions": 1}])
+@pytest.mark.parametrize("continuous", [["measure", "half"], {"measure": 5, "half": [0, 4]}])
+def test_knots(params: dict[str, Any], continuous: Any, tmp_path: Path) -> None:
+    frame = uneven()
+    measure = frame["half"] + pl.Series(np.random.default_rng(1).normal(size=frame.height))
+    frame = frame.with_columns(measure=measure)
+    given = {**params, "continuous": continuous}
+    model = SparseTensorClassifier(**given).fit(frame.drop("weight"), "label", frame["weight"])
+    scales = model.fitted_.model.scales
+    everything = np.quantile(frame.filter(pl.col("weight") > 0)["measure"], [0, 0.25, 0.5, 0.75, 1])
+    if isinstance(continuous, dict):  # those of a sample are near those of all
+        np.testing.assert_allclose(scales["measure"].knots[1:-1], everything[1:-1], atol=0.5)
+    for data in places(frame.sort("label", "measure"), tmp_path / "sorted"):
+        fitted = SparseTensorClassifier(**given).fit(data, "label", "weight")
+        assert fitted.fitted_.model.scales == scales
+        if params != stc.STC_Q:
+            assert_same_choice(model, fitted)
+            again = SparseTensorClassifier(**{**given, **model.chosen_params_})
+            assert again.fit(data, "label", "weight").fitted_.model.scales == scales
 
 
 @pytest.mark.usefixtures("small")

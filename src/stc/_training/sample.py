@@ -1,7 +1,7 @@
 """The items that choose: a sample that depends neither on the order of the items nor on chance.
 
 Settings are chosen by the distinct items of each class with the smallest hashes of their values and
-label; conjunctions and n-grams by those with the smallest hashes of all. Each has its total weight,
+label; conjunctions, n-grams and knots by those with the smallest of all. Each has its total weight,
 so a row of weight 2 is two rows. A part of the items keeps its smallest, and parts are merged: the
 result is the same for data in memory, in files, in a database or on a cluster.
 """
@@ -42,7 +42,7 @@ class Sample(NamedTuple):
     share
         The weight of each in means: classes have their share of all items.
     repeated
-        Share of all items that occur more than once.
+        Share of all items that occur more than once; an item of weight 2 does.
     half
         0 or 1: two halves of the items, within each class.
     """
@@ -87,7 +87,7 @@ class Sizes(NamedTuple):
     Attributes
     ----------
     candidates
-        Those by which conjunctions and n-grams are chosen; 0 if none are.
+        Those by which conjunctions, n-grams and knots are chosen; 0 if none are.
     items
         Those by which settings are chosen, of all classes; 0 if none are.
     """
@@ -112,8 +112,8 @@ class Drawn:
         Hashes of their values and labels; n-grams follow from the words and are left out.
     class_
         Hash of the class of each; of several, of the one with the largest share.
-    weight
-        Their total weights.
+    amounts
+        Their total weights, and how often they occur, items x 2.
     sizes
         How many were to be drawn.
     per_class
@@ -124,7 +124,7 @@ class Drawn:
     target: Target
     order: Hashes
     class_: Hashes
-    weight: Floats
+    amounts: Floats
     sizes: Sizes
     per_class: int
 
@@ -156,7 +156,7 @@ class Drawn:
         order, class_ = _orders(observed, target.column), _classes_of(target.column)
         exact = whole is not None or any(column.conjunction for column in observed.columns)
         none = np.zeros(0, dtype=np.int64)
-        kept = _Smallest(none, order[:0], class_[:0], np.zeros(0), sizes, sizes.items)
+        kept = _Smallest(none, order[:0], class_[:0], np.zeros((0, 2)), sizes, sizes.items)
         bounds = kept.bounds if before is None else before._smallest.bounds
         present = np.flatnonzero(sample_weight > 0)
         for start in range(0, len(present), _BLOCK_ROWS):
@@ -165,7 +165,7 @@ class Drawn:
             if len(block):
                 more = kept._replace(
                     rows=block, order=order[block], class_=class_[block],
-                    weight=sample_weight[block],
+                    amounts=np.column_stack([sample_weight[block], np.ones(len(block))]),
                 )  # fmt: skip
                 kept = kept.merged(more, take if exact else None)
                 if before is None:
@@ -179,7 +179,7 @@ class Drawn:
     @property
     def _smallest(self) -> _Smallest:
         rows = np.arange(len(self.order))
-        return _Smallest(rows, self.order, self.class_, self.weight, self.sizes, self.per_class)
+        return _Smallest(rows, self.order, self.class_, self.amounts, self.sizes, self.per_class)
 
     def merged(self, other: Drawn) -> Drawn:
         """Return the smallest items of both."""
@@ -199,13 +199,18 @@ class Drawn:
         return self._taken(np.arange(min(self.sizes.candidates, len(self.order))))
 
     @property
+    def times(self) -> Floats:
+        """How often each candidate occurs among the items, whatever its weight."""
+        return self.amounts[: self.sizes.candidates, 1]
+
+    @property
     def sample(self) -> _Items:
         """The items by which settings are chosen."""
         return self._taken(np.flatnonzero(_ranks(self.class_) < self.per_class))
 
     def _taken(self, items: NDArray[np.int64]) -> _Items:
         observed = self.observed.take(items).compacted()
-        return observed, self.target.column.take(items), self.weight[items]
+        return observed, self.target.column.take(items), self.amounts[items, 0]
 
 
 class _Bounds(NamedTuple):
@@ -236,7 +241,7 @@ class _Smallest(NamedTuple):
     rows: NDArray[np.int64]
     order: Hashes
     class_: Hashes
-    weight: Floats
+    amounts: Floats
     sizes: Sizes
     per_class: int
 
@@ -257,13 +262,13 @@ class _Smallest(NamedTuple):
         """Return the smallest of both; `take` returns rows that hashes may not tell apart."""
         rows = np.concatenate([self.rows, other.rows])
         order = np.concatenate([self.order, other.order])
-        weights = np.concatenate([self.weight, other.weight])
+        each = np.concatenate([self.amounts, other.amounts])
 
         def identities(places: NDArray[np.int64]) -> Hashes:
             assert take is not None
             return _item_hashes(take(rows[places]), conjunctions=True)
 
-        first, weight = _distinct(order, weights, None if take is None else identities)
+        first, amounts = _distinct(order, each, None if take is None else identities)
         class_ = np.concatenate([self.class_, other.class_])[first]
         ranks, per_class = _ranks(class_), min(self.per_class, other.per_class)
         counts = np.unique(class_, return_counts=True)[1]
@@ -273,14 +278,14 @@ class _Smallest(NamedTuple):
         keep[: self.sizes.candidates] = True
         first = first[keep]
         return _Smallest(
-            rows[first], order[first], class_[keep], weight[keep], self.sizes, per_class
+            rows[first], order[first], class_[keep], amounts[keep], self.sizes, per_class
         )
 
 
 def _distinct(
-    order: Hashes, weight: Floats, identities: Callable[[NDArray[np.int64]], Hashes] | None
+    order: Hashes, amounts: Floats, identities: Callable[[NDArray[np.int64]], Hashes] | None
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return one of the equal items of each, in the order of their hashes, and the total weights.
+    """Return one of the equal items of each, in the order of their hashes, and their total amounts.
 
     `identities` tells apart items of the same hash.
     """
@@ -294,8 +299,8 @@ def _distinct(
         ranked = np.lexsort((identity, order))
         starts = run_starts(order[ranked], identity[ranked])
     if len(starts) == len(order):
-        return ranked, weight[ranked]
-    return ranked[starts], np.add.reduceat(weight[ranked], starts)
+        return ranked, amounts[ranked]
+    return ranked[starts], np.add.reduceat(amounts[ranked], starts, axis=0)
 
 
 def _concatenated(one: Target, other: Target) -> Target:
