@@ -13,12 +13,14 @@ from stc._core.cascade import Policy
 from stc._core.formulas import Hyper
 from stc._core.interactions import Interactions
 from stc._core.model import Model
-from stc._core.observations import Observations
+from stc._core.observations import Column, Observations
+from stc._core.scales import apply_scales
 from stc._core.schema import KIND_NAMES, Schema
 from stc._core.tensor import Dimensions
 from stc._input.reader import NO_ROLES, Batch, BatchReader
+from stc._input.scales import sets_knots
 from stc._input.targets import encode_classes
-from stc._training.choice import Choice, choose_settings
+from stc._training.choice import MOST_DOCUMENTS, MOST_ITEMS, Choice, choose_settings
 from stc._training.conjunctions import (
     MOST_ROWS,
     Items,
@@ -29,7 +31,7 @@ from stc._training.conjunctions import (
 from stc._training.label_thresholds import held_out_counts
 from stc._training.phases import PhaseLearner, fit_phases
 from stc._training.policy_search import PolicyAgent, learn_policy
-from stc._training.sample import smallest
+from stc._training.sample import Drawn, Sizes
 from stc._training.state import FittedState
 from stc._utils.warnings import warn_caller
 from stc.exceptions import (
@@ -298,10 +300,10 @@ def learn_phases(before: FittedModel, batch: Batch, learner: PhaseLearner | None
 
     Examples
     --------
-    >>> from stc import QUANTUM, SparseTensorClassifier, learning
+    >>> from stc import SparseTensorClassifier, learning
     >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 20
     >>> y = [a == b for a, b in X]
-    >>> fitted = SparseTensorClassifier(**QUANTUM).fit(X, y).fitted_
+    >>> fitted = SparseTensorClassifier(entropy=0).fit(X, y).fitted_
     >>> batch = learning.phase_batch(fitted, X, y, None)
     >>> bool(learning.learn_phases(fitted, batch, None).model.phases)
     True
@@ -336,10 +338,9 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
 
     Examples
     --------
-    >>> from stc import STC_Q, SparseTensorClassifier, learning
+    >>> from stc import SparseTensorClassifier, learning
     >>> X, y = [["a"], ["a"], ["b"], ["b"]] * 5, ["x", "x", "y", "x"] * 5
-    >>> model = SparseTensorClassifier(**{**STC_Q, "balance": "auto"})
-    >>> fitted = model.partial_fit(X, y).fitted_
+    >>> fitted = SparseTensorClassifier(balance="auto").partial_fit(X, y).fitted_
     >>> chosen = learning.choose(fitted, learning.phase_batch(fitted, X, y, None))
     >>> fitted.hyper.balance, chosen.hyper.balance
     (1.0, 0.25)
@@ -349,7 +350,8 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
         raise ParameterError("no setting is 'auto'", hint="set_params(power='auto'), for example")
     if before.model.phases:
         free = tuple(name for name in free if name != "prior")
-    state = _chosen(before.state, before.parameters, batch, _Choosing(free))
+    drawn = _drawn(batch, Sizes(0, _most_items(batch.observed)))
+    state = _chosen(before.state, before.parameters, drawn, _Choosing(free))
     return FittedModel(state, before.parameters)
 
 
@@ -357,15 +359,20 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
 
 
 def _chosen(
-    state: FittedState, parameters: Parameters, batch: Batch, choosing: _Choosing
+    state: FittedState, parameters: Parameters, drawn: Drawn | None, choosing: _Choosing
 ) -> FittedState:
-    """Return the state with settings chosen by leave-one-out over a batch that it has learnt."""
-    if not choosing.free:
+    """Return the state with settings chosen by leave-one-out over items that it has learnt."""
+    if not choosing.free or drawn is None:
         return state
     choice = choosing.near
     if choice is None or not choice.is_of(state.model):
         cascade = FittedModel(replace(state, chosen={}), parameters).cascade
-        choice = choose_settings(cascade, *batch.weighted(), choosing.free, near=choice)
+        observed, target, weight = drawn.sample
+        if state.model.interactions.ngrams == 1:
+            observed = without_ngrams(observed)
+        observed = apply_scales(observed, state.model.scales)
+        free = choosing.free
+        choice = choose_settings(cascade, observed, target, weight, free, near=choice)
     if choice is None:
         return state
     chosen = {name: getattr(choice.hyper, name) for name in choosing.free}
@@ -387,47 +394,70 @@ class _Choosing:
     ----------
     free
         The settings that act at prediction time.
-    conjunctions
-        Whether conjunctions and n-grams are chosen, if they are "auto"; otherwise there are none.
+    features
+        Whether conjunctions and n-grams are chosen, if they are "auto", and knots, if they are not
+        given; otherwise there are none of the former, and the latter are set by the first batch.
     near
         The settings that were chosen together with the conjunctions.
     """
 
     free: tuple[str, ...] = ()
-    conjunctions: bool = True
+    features: bool = True
     near: Choice | None = None
 
     def readable(self, parameters: Parameters) -> Parameters:
         """Return the parameters to read a first batch with."""
-        return parameters if self.conjunctions else {**parameters, **_without_auto(parameters)}
+        return parameters if self.features else {**parameters, **_without_auto(parameters)}
+
+    def sizes(self, parameters: Parameters, batch: Batch) -> Sizes:
+        """Return how many items are drawn to choose, given a batch of the data."""
+        # The knots that fewer items set are those of the batch.
+        knots = self._sets_knots(parameters) and batch.observed.n_items > MOST_ROWS
+        features = self._chosen_feature(parameters, batch.observed, batch.target.column)
+        items = _most_items(batch.observed) if self.free else 0
+        return Sizes(MOST_ROWS if knots or features else 0, items)
+
+    def scaled(self, parameters: Parameters, batch: Batch, drawn: Drawn | None) -> Batch:
+        """Return the batch with knots that the drawn items set."""
+        if drawn is None or not (drawn.sizes.candidates and self._sets_knots(parameters)):
+            return batch
+        scales = BatchReader(parameters).scales(drawn.candidates[0], drawn.times)
+        return replace(batch, observed=apply_scales(batch.raw, scales), scales=scales)
 
     def resolved(
-        self, parameters: Parameters, batch: Batch
-    ) -> tuple[Parameters, Batch, _Choosing]:
-        """Return the parameters with chosen conjunctions and n-grams, and the batch for them.
+        self, parameters: Parameters, batch: Batch, drawn: Drawn | None
+    ) -> tuple[Parameters, _Choosing]:
+        """Return the parameters with chosen conjunctions or n-grams, and what is still chosen."""
+        changed = _without_auto(parameters)
+        if drawn is None or not drawn.sizes.candidates:
+            return {**parameters, **changed}, self
+        observed, target, weight = drawn.candidates
+        items = Items(apply_scales(observed, batch.scales), target, weight)
+        choose = {"ngrams": choose_ngrams, "interactions": choose_conjunctions}.get(
+            self._chosen_feature(parameters, observed, target) or ""
+        )
+        tried = choose and choose(items, drawn.target.form, hyper_of(parameters, {}), self.free)
+        if tried is None:
+            return {**parameters, **changed}, self
+        chosen = {"interactions": tried.interactions.given, "ngrams": tried.interactions.ngrams}
+        changed = {name: chosen[name] for name in changed}
+        return {**parameters, **changed}, replace(self, near=tried.choice)
 
-        The last is what is still to be chosen.
-        """
-        changed, observed, tried = _without_auto(parameters), batch.observed, None
-        if self.conjunctions and changed:
-            items = _choosing_items(batch)
-            how = items, batch.target.form, hyper_of(parameters, {}), self.free
-            single = parameters["dimensions"] is None and items.target.offsets is None
-            if "ngrams" in changed and observed.kind == "documents":
-                tried = choose_ngrams(*how)
-            elif "interactions" in changed and observed.kind == "table" and single:
-                tried = choose_conjunctions(*how)
-        if tried is not None:
-            chosen = {"interactions": tried.interactions.given, "ngrams": tried.interactions.ngrams}
-            changed = {name: chosen[name] for name in changed}
-        if changed.get("ngrams") == 1:
-            observed = without_ngrams(observed)
-        near = None if tried is None else tried.choice
-        resolved = {**parameters, **changed}
-        return resolved, replace(batch, observed=observed), replace(self, near=near)
+    def _chosen_feature(
+        self, parameters: Parameters, observed: Observations, target: Column
+    ) -> str | None:
+        """Return which of the parameters of conjunctions and n-grams is chosen."""
+        name = {"documents": "ngrams", "table": "interactions"}.get(observed.kind)
+        if not self.features or name not in _without_auto(parameters):
+            return None
+        single = parameters["dimensions"] is None and target.offsets is None
+        return name if single or name == "ngrams" else None
+
+    def _sets_knots(self, parameters: Parameters) -> bool:
+        return self.features and sets_knots(parameters["continuous"])
 
 
-_NOTHING = _Choosing(conjunctions=False)
+_NOTHING = _Choosing(features=False)
 
 
 def _without_auto(parameters: Parameters) -> dict[str, Any]:
@@ -435,13 +465,24 @@ def _without_auto(parameters: Parameters) -> dict[str, Any]:
     return {name: 1 for name in ("interactions", "ngrams") if parameters[name] == AUTO}
 
 
-def _choosing_items(batch: Batch) -> Items:
-    """Return the items that conjunctions are chosen by: those with the smallest hashes."""
-    observed, target, weight = batch.weighted()
-    if observed.n_items > MOST_ROWS:
-        mask = smallest(observed, target, MOST_ROWS)
-        observed, target, weight = observed.select(mask), target.select(mask), weight[mask]
-    return Items(observed, target, weight)
+def _most_items(observed: Observations) -> int:
+    return MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
+
+
+def _drawn(batch: Batch, sizes: Sizes) -> Drawn | None:
+    """Return the items of a batch that choose; None if nothing is to be chosen."""
+    return Drawn.of(batch.raw, batch.target, batch.sample_weight, sizes) if any(sizes) else None
+
+
+def _blank_of(
+    parameters: Parameters, batch: Batch, drawn: Drawn | None, choosing: _Choosing
+) -> tuple[FittedState, Batch, _Choosing]:
+    """Return a state without counts, its batch, and what is chosen after counting."""
+    batch = choosing.scaled(parameters, batch, drawn)
+    resolved, choosing = choosing.resolved(parameters, batch, drawn)
+    if resolved["ngrams"] == 1:
+        batch = replace(batch, observed=without_ngrams(batch.observed))
+    return _blank(resolved, batch, choosing.free), batch, choosing
 
 
 def _learnt(
@@ -458,12 +499,12 @@ def _learnt(
         return FittedModel(state, parameters)
     roles, known = (NO_ROLES, None) if before is None else (before.roles, before.model)
     batch = BatchReader(choosing.readable(parameters), roles).batch(*data, known)
-    start = before
+    start, drawn = before, None
     if start is None:
-        resolved, batch, choosing = choosing.resolved(parameters, batch)
-        start = _blank(resolved, batch, choosing.free)
+        drawn = _drawn(batch, choosing.sizes(parameters, batch))
+        start, batch, choosing = _blank_of(parameters, batch, drawn, choosing)
     start = _declaring(start, classes)
-    state = _learnt_batch(start, parameters, batch, learner, choosing)
+    state = _learnt_batch(start, parameters, batch, learner, choosing, drawn)
     return FittedModel(state, parameters)
 
 
@@ -473,12 +514,13 @@ def _learnt_batch(
     batch: Batch,
     learner: PhaseLearner | None,
     choosing: _Choosing,
+    drawn: Drawn | None,
 ) -> FittedState:
     """Return the state after learning a batch."""
     model = replace(start.model, form=batch.target.form)
     model.check_size(batch.observed, parameters["max_tuples"])
     model = model.with_items(batch.observed, batch.target.column, batch.sample_weight)
-    return _completed(start, model, parameters, batch, learner, choosing)
+    return _completed(start, model, parameters, batch, learner, choosing, drawn)
 
 
 def _learnt_source(
@@ -494,23 +536,27 @@ def _learnt_source(
     reader = BatchReader(choosing.readable(parameters), before.roles if before else NO_ROLES)
     columns = LearningColumns.of(reader, chosen, y, sample_weight, before)
     known = before.model if before else None
-    auto = choosing.free or (choosing.conjunctions and _without_auto(parameters))
-    beyond_counts = before is None and (auto or _learns_beyond_counts(parameters))
+    beyond_counts = before is None and _learns_beyond_counts(parameters)
     first = columns.first(BATCH_ROWS if beyond_counts else SAMPLE_ROWS)
     batch = columns.reader.batch(first, None, None, known)
     thresholds = batch.target.form.multilabel and parameters["label_threshold"] is None
     if thresholds and len(first) == SAMPLE_ROWS:
         batch = columns.reader.batch(columns.first(BATCH_ROWS), None, None, known)
-    start = before
+    start, drawn = before, None
     if start is None:
-        resolved, batch, choosing = choosing.resolved(parameters, batch)
-        start = _blank(resolved, batch, choosing.free)
+        sizes = choosing.sizes(parameters, batch)
+        if any(sizes):
+            blank = replace(
+                Model.blank(batch.observed, form=batch.target.form), scales=batch.scales
+            )
+            drawn = chosen.backend.learn(columns.drawing(blank, sizes))
+        start, batch, choosing = _blank_of(parameters, batch, drawn, choosing)
     start = _declaring(start, classes)
     part = chosen.backend.learn(columns.task(start.model.cleared(), parameters["max_tuples"]))
     if part is None:
         raise DataError("sample_weight is zero for every item: nothing to learn from")
     model = start.model.merged(part)
-    return _completed(start, model, parameters, batch, learner, choosing)
+    return _completed(start, model, parameters, batch, learner, choosing, drawn)
 
 
 def _learns_beyond_counts(parameters: Parameters) -> bool:
@@ -546,8 +592,9 @@ def _policy(
     chosen: Mapping[str, float] = {}
     if free:  # with all dimensions; they are chosen again for the policy
         whole = {**parameters, "policy": None}
+        drawn = _drawn(batch, Sizes(0, _most_items(batch.observed)))
         blank = _blank(whole, batch, ())
-        chosen = _learnt_batch(blank, whole, batch, None, _Choosing(free)).chosen
+        chosen = _learnt_batch(blank, whole, batch, None, _Choosing(free), drawn).chosen
     hyper, max_tuples = hyper_of(parameters, chosen), parameters["max_tuples"]
     return learn_policy(agent, *batch.weighted(), dimensions, hyper, max_tuples)
 
@@ -595,9 +642,10 @@ def _completed(
     batch: Batch,
     learner: PhaseLearner | None,
     choosing: _Choosing,
+    drawn: Drawn | None,
 ) -> FittedState:
     """Return the state with the counts of a model, and what else is learnt from the batch."""
-    start = _chosen(replace(start, model=model), parameters, batch, choosing)
+    start = _chosen(replace(start, model=model), parameters, drawn, choosing)
     counts, history = start.threshold_counts, start.phase_history
     hyper = hyper_of(parameters, start.chosen)
     if learner is not None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stc._core.scales import Knots
 from stc.exceptions import DataError
 from support.models import paper_model
 from support.oracle import Bag, Hyper, learn
@@ -230,3 +231,17 @@ def test_the_first_item_that_is_not_a_number_is_named() -> None:
     with pytest.raises(DataError, match="'few' is not a number") as caught:
         model.predict([{"x": 2}, {"x": [1, "few"]}, {"x": "many"}])
     assert (caught.value.column, caught.value.item) == ("x", 1)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-900, 900), st.integers(1, 4)), min_size=1, max_size=30),
+    st.integers(2, 6),
+)
+def test_a_number_that_occurs_several_times(pairs: list[tuple[int, int]], count: int) -> None:
+    numbers, times = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
+    every = np.repeat(numbers, times.astype(int))
+    assert Knots.of(numbers, count, times) == Knots.of(every, count)
+    _, first = np.unique(every, return_index=True)
+    if len(first) == len(every) > count:
+        wanted = np.quantile(every, np.linspace(0, 1, count))
+        np.testing.assert_allclose(Knots.of(every, count).knots, np.unique(wanted), atol=1e-12)

@@ -16,7 +16,13 @@ import stc
 from support.conformance import Place, SourceBehaviour, SourceConformance, two_files
 
 CELLS = "a cell of this format holds one value"
-LISTS = dict.fromkeys(["several values", "several labels", "learnt thresholds"], CELLS)
+LISTS = dict.fromkeys(
+    [
+        "several values", "several labels", "learnt thresholds", "defaults, several values",
+        "defaults, several labels",
+    ],
+    CELLS,
+)  # fmt: skip
 
 
 def _file(folder: Path, ending: str) -> Place:

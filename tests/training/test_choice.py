@@ -209,14 +209,15 @@ def test_a_sample_has_distinct_items_of_each_class() -> None:
     batch = model.reader.batch(X, y, None, model.model)
     observed, target, weight = batch.weighted()
     truth = target.matrix().toarray()
-    sample = sample_of(observed, target, truth, np.asarray(weight), 21)
+    mass = model.model.class_mass
+    sample = sample_of(observed, target, truth, np.asarray(weight), 21, mass)
     assert len(sample.items) == 21
     assert np.bincount(truth[sample.items].argmax(axis=1)).tolist() == [3] * 7
     rows = set(X.with_columns(y=y)[sample.items].rows())
     assert len(rows) == 21
     by_class = np.bincount(truth[sample.items].argmax(axis=1), sample.share)
     np.testing.assert_allclose(by_class, truth.sum(axis=0) / len(y), rtol=1e-12)
-    everything = sample_of(observed, target, truth, np.asarray(weight), 10**6)
+    everything = sample_of(observed, target, truth, np.asarray(weight), 10**6, mass)
     assert len(everything.items) == X.with_columns(y=y).unique().height
     assert everything.weight.sum() == len(y)
     repeated = X.with_columns(y=y).is_duplicated().mean()

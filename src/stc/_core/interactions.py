@@ -116,10 +116,16 @@ class Interactions:
         return total
 
     def check_size(self, observed: Observations, most: int) -> None:
-        """Raise if the batch would have too many conjunctions, before any is made."""
+        """Raise if the batch would have too many conjunctions, before any is made.
+
+        Conjunctions of named attributes are as many as were asked for: only a single item of them
+        may have too many.
+        """
         if self.order == 1:
             return
-        needed = self.sizes(observed).sum()
+        sizes = self.sizes(observed)
+        named = self.attributes is not None
+        needed = sizes.max(initial=0) if named else sizes.sum()
         if needed > most:
             width = len(observed.columns)
             sets = sum(comb(width, size) for size in range(2, min(self.order, width) + 1))

@@ -5,15 +5,16 @@ Learning returns a new model, so a call that fails leaves the previous one as it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus, Phases
-from stc._core.counting import BatchCounts
+from stc._core.counting import BatchCounts, RunningCounts
 from stc._core.formulas import Floats, floor_of
 from stc._core.interactions import Interactions
 from stc._core.observations import Column, Observations
@@ -23,6 +24,9 @@ from stc._core.target import TargetForm
 from stc._core.tensor import Dimensions, Subset, Tuples, features_of
 from stc._core.vocabulary import Feature, Vocabulary, feature_name, tuple_name
 from stc.exceptions import DataError, NeverLearntError, ParameterError
+
+# Values and conjunctions of items that are counted at a time.
+_MOST_CONJUNCTIONS = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +189,16 @@ class Model:
     def with_items(self, observed: Observations, target: Column, sample_weight: Floats) -> Model:
         """Return the model after learning these items."""
         model = self.with_attributes_of(observed)
-        return model.with_counts(model.counted(observed, target, sample_weight))
+        parts = model.counted_parts(observed, target, sample_weight)
+        first, second = next(parts), next(parts, None)
+        if second is None:
+            return model.with_counts(first)
+        tally = RunningCounts(model.dimensions, tuple(model.corpora))
+        for part in chain((first, second), parts):
+            tally.add(part)
+        counted = tally.counted()
+        assert counted is not None
+        return model.with_counts(counted)
 
     def with_attributes_of(self, observed: Observations) -> Model:
         """Return the model with the attributes of these items, or raise if it cannot."""
@@ -199,6 +212,21 @@ class Model:
         return BatchCounts.of(
             self.dimensions, self.corpora, *weighted(observed, target, sample_weight)
         )
+
+    def counted_parts(
+        self, observed: Observations, target: Column, sample_weight: Floats
+    ) -> Iterator[BatchCounts]:
+        """Yield the counts of parts of these items that are so small that conjunctions fit."""
+        if self.interactions.order == 1:
+            yield self.counted(observed, target, sample_weight)
+            return
+        items = weighted(observed, target, sample_weight)
+        block = np.cumsum(self.interactions.sizes(items[0])) // _MOST_CONJUNCTIONS
+        bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), items[0].n_items]
+        for start, stop in pairwise(bounds):
+            rows = np.arange(start, stop)
+            observed, target = items[0].take(rows), items[1].take(rows)
+            yield self.counted(observed, target, items[2][start:stop])
 
     def with_counts(self, batch: BatchCounts) -> Model:
         """Return the model with the counts of a batch added."""

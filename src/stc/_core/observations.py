@@ -166,6 +166,56 @@ class Column:
             angles=_at(self.angles, entries),
         )
 
+    def take(self, items: NDArray[Any]) -> Column:
+        """Return the column of the items with these numbers, in their order."""
+        if self.offsets is None:
+            return replace(self, codes=self.codes[items], angles=_at(self.angles, items))
+        lengths = np.diff(self.offsets)[items]
+        offsets = offsets_of(lengths)
+        entries = np.arange(offsets[-1]) + np.repeat(self.offsets[items] - offsets[:-1], lengths)
+        return replace(
+            self,
+            codes=self.codes[entries],
+            offsets=offsets,
+            weights=_at(self.weights, entries),
+            angles=_at(self.angles, entries),
+        )
+
+    @classmethod
+    def concatenated(cls, columns: Sequence[Column]) -> Column:
+        """Return the items of several columns of one attribute, one after the other."""
+        if len(columns) == 1:
+            return columns[0]
+        numbers: dict[Any, int] = {}
+        codes, weights, lengths = [], [], []
+        for column in columns:
+            values: Any = column.values
+            _, own, own_weights = column.entries()
+            places = [numbers.setdefault(value, len(numbers)) for value in values]
+            codes.append(np.array(places, dtype=np.int64)[own])
+            weights.append(np.ones(len(own)) if own_weights is None else own_weights)
+            lengths.append(column.lengths())
+        joined, present = np.concatenate(codes), np.concatenate(lengths)
+        result = replace(
+            columns[0],
+            values=list(numbers),
+            n_values=len(numbers),
+            complete=all(column.complete for column in columns),
+            floats=all(column.floats for column in columns),
+            continuous=all(column.continuous for column in columns),
+        )
+        if all(column.offsets is None for column in columns):
+            single = np.full(len(present), len(numbers))
+            single[present.astype(bool)] = joined
+            return replace(result, codes=single)
+        weighted = any(column.weights is not None for column in columns)
+        return replace(
+            result,
+            codes=joined,
+            offsets=offsets_of(present),
+            weights=np.concatenate(weights) if weighted else None,
+        )
+
 
 @dataclass(frozen=True)
 class Observations:
@@ -221,14 +271,27 @@ class Observations:
         columns = tuple(column.select(keep) for column in self.columns)
         return replace(self, n_items=int(np.count_nonzero(keep)), columns=columns)
 
+    def take(self, items: NDArray[Any]) -> Observations:
+        """Return the items with these numbers, in their order."""
+        columns = tuple(column.take(items) for column in self.columns)
+        return replace(self, n_items=len(items), columns=columns)
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[Observations]) -> Observations:
+        """Return the items of several batches of the same columns, one after the other."""
+        columns = zip(*(part.columns for part in parts), strict=True)
+        return replace(
+            parts[0],
+            n_items=sum(part.n_items for part in parts),
+            columns=tuple(map(Column.concatenated, columns)),
+        )
+
     def compacted(self) -> Observations:
         """Return the items without the values that none of them has."""
         return replace(self, columns=tuple(column.compacted() for column in self.columns))
 
 
-def _at(
-    numbers: NDArray[np.float64] | None, places: NDArray[np.bool_]
-) -> NDArray[np.float64] | None:
+def _at(numbers: NDArray[np.float64] | None, places: NDArray[Any]) -> NDArray[np.float64] | None:
     return None if numbers is None else numbers[places]
 
 

@@ -38,14 +38,26 @@ class Knots:
     knots: tuple[float, ...]
 
     @classmethod
-    def of(cls, numbers: Floats, count: int) -> Knots:
-        """Return knots at quantiles; a value that many items share is a knot itself."""
-        values, counts = np.unique(numbers, return_counts=True)
-        common = values[counts * count >= len(numbers)]
-        rest = numbers[~np.isin(numbers, common)]
+    def of(cls, numbers: Floats, count: int, times: Floats | None = None) -> Knots:
+        """Return knots at quantiles; a value that many items share is a knot itself.
+
+        Parameters
+        ----------
+        numbers
+            The numbers of items.
+        count
+            Number of knots.
+        times
+            How often each number occurs; None: once.
+        """
+        values, places = np.unique(numbers, return_inverse=True)
+        counts = np.bincount(places, times)
+        many = counts * count >= counts.sum()
+        common, rest = values[many], values[~many]
         wanted = max(count - len(common), 0)
         if len(rest) and wanted:
-            common = np.concatenate([common, np.quantile(rest, np.linspace(0, 1, wanted))])
+            quantiles = _quantiles(rest, counts[~many], np.linspace(0, 1, wanted))
+            common = np.concatenate([common, quantiles])
         return cls(tuple(np.unique(common).tolist()))
 
     @property
@@ -74,6 +86,18 @@ class Knots:
         hats = SplineTransformer(degree=1, knots=knots, extrapolation="constant").fit(knots)
         clipped = np.clip(numbers, knots[0], knots[-1])  # infinities, too
         return np.asarray(np.maximum(hats.transform(clipped[:, None]), 0.0))
+
+
+def _quantiles(values: Floats, counts: Floats, shares: Floats) -> Floats:
+    """Return quantiles as NumPy computes them, of ascending values that occur several times."""
+    after = np.cumsum(counts)
+    places = shares * (after[-1] - 1)
+    below = np.floor(places)
+    one, other = (
+        values[np.minimum(np.searchsorted(after, rank, side="right"), len(values) - 1)]
+        for rank in (below, below + 1)
+    )
+    return np.asarray(one + (other - one) * (places - below))
 
 
 @dataclass(frozen=True)

@@ -50,12 +50,27 @@ NO_ROLES = Roles()
 
 @dataclass(frozen=True)
 class Batch:
-    """Items, their target and their weights, encoded and checked."""
+    """Items, their target and their weights, encoded and checked.
+
+    Attributes
+    ----------
+    observed
+        The items.
+    target, sample_weight
+        Their target and their weights.
+    scales
+        The scales of the attributes that have one.
+    raw
+        The items before numbers and orders are spread over the categories of their scales.
+    roles
+        Columns of the data that are not attributes.
+    """
 
     observed: Observations
     target: Target
     sample_weight: NDArray[np.float64]
     scales: Mapping[str, Scale]
+    raw: Observations
     roles: Roles = NO_ROLES
 
     def weighted(self) -> tuple[Observations, Column, NDArray[np.float64]]:
@@ -101,18 +116,20 @@ class BatchReader:
         target = self.target(X, y, model)
         sample_weight = self.weight(X, sample_weight)
         observed = replace(self, roles=roles)._encode(X, model)
-        if model is None:
-            scales = scales_of(observed, self.parameters["continuous"], self.parameters["ordinal"])
-        else:
-            scales = dict(model.scales)
-        refuse_beyond(observed, scales)
         target.check_length(observed.n_items)
         if model is not None:
             target = replace(target, form=model.form.merged(target.form))
         weights = encode_sample_weight(sample_weight, observed.n_items, column=roles.weight)
         if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
-        return Batch(apply_scales(observed, scales), target, weights, scales, roles)
+        scales = self.scales(observed, np.sign(weights)) if model is None else dict(model.scales)
+        refuse_beyond(observed, scales)
+        return Batch(apply_scales(observed, scales), target, weights, scales, observed, roles)
+
+    def scales(self, observed: Observations, times: NDArray[np.float64]) -> dict[str, Scale]:
+        """Return the scales that items set, each of which occurs so many times."""
+        parameters = self.parameters
+        return scales_of(observed, parameters["continuous"], parameters["ordinal"], times)
 
     def weight(self, X: Any, sample_weight: Any) -> Any:
         """Return the weights; from a column of X if it is named, now or in an earlier batch."""

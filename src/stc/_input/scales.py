@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stc._core.formulas import Floats
 from stc._core.observations import Column, Observations
 from stc._core.scales import NOT_CONTINUOUS, Knots, Ranks, Scale, numbers_of
 from stc._input.values import canonical
@@ -18,8 +19,13 @@ _KNOTS = 20
 _MANY_VALUES = 20
 
 
-def scales_of(observed: Observations, continuous: Any, ordinal: Any) -> dict[str, Scale]:
-    """Return the scale of each attribute named by the parameters `continuous` and `ordinal`."""
+def scales_of(
+    observed: Observations, continuous: Any, ordinal: Any, times: Floats | None = None
+) -> dict[str, Scale]:
+    """Return the scale of each attribute named by the parameters `continuous` and `ordinal`.
+
+    `times` says how often each item occurs; None: once.
+    """
     if continuous is None and ordinal is None:
         return {}
     if observed.kind != "table":
@@ -33,7 +39,7 @@ def scales_of(observed: Observations, continuous: Any, ordinal: Any) -> dict[str
     scales: dict[str, Scale] = {}
     for name, knots in _continuous(continuous, columns).items():
         _check_known("continuous", name, columns)
-        scales[name] = _knots(columns[name], knots)
+        scales[name] = _knots(columns[name], knots, times)
     for name, order in dict(ordinal or {}).items():
         _check_known("ordinal", name, columns)
         if name in scales:
@@ -80,9 +86,20 @@ def _check_known(parameter: str, name: Any, columns: Mapping[str, Column]) -> No
         raise MissingColumnError(name, list(columns), f", which {parameter} names")
 
 
-def _knots(column: Column, knots: Any) -> Knots:
+def sets_knots(continuous: Any) -> bool:
+    """Return whether the parameter `continuous` leaves knots to be set by items."""
+    if isinstance(continuous, Mapping):
+        return not all(map(_are_knots, continuous.values()))
+    return continuous is not None
+
+
+def _are_knots(given: Any) -> bool:
+    return isinstance(given, list | tuple | np.ndarray)
+
+
+def _knots(column: Column, knots: Any, times: Floats | None) -> Knots:
     name = str(column.attribute)
-    if isinstance(knots, (list, tuple, np.ndarray)):
+    if _are_knots(knots):
         try:
             numbers = np.asarray(knots, dtype=np.float64)
         except (TypeError, ValueError, OverflowError) as error:
@@ -97,15 +114,20 @@ def _knots(column: Column, knots: Any) -> Knots:
         raise ParameterError(
             "continuous: give a number of knots, 2 or more, or the knots", column=name
         )
-    _, codes, _ = column.entries()
+    items, codes, _ = column.entries()
     values = numbers_of(column)
     numbers = values[codes] if len(codes) else values[:0]
-    numbers = numbers[np.isfinite(numbers)]
+    usable = np.isfinite(numbers)
+    if times is not None:
+        times = times[items]
+        usable &= times > 0
+        times = times[usable]
+    numbers = numbers[usable]
     if not len(numbers):
         raise DataError(
             "the column has no number to set knots by", column=name, hint=NOT_CONTINUOUS
         )
-    return Knots.of(numbers, int(knots))
+    return Knots.of(numbers, int(knots), times)
 
 
 def _ranks(name: str, values: Any) -> Ranks:

@@ -1,14 +1,15 @@
 """Settings chosen by exact leave-one-out.
 
-One setting after the other takes the value of a fixed grid with the least loss, until none
-changes; then the grids are refined twice. For each value tried, sharpness and floor, which cost
-little, follow in fixed steps. No random numbers, and no minimiser whose path depends on rounding.
+On a quarter of the items, balance and entropy take the values of a fixed grid with the least loss,
+then one setting after the other does. On all items the values near these are tried in three rounds.
+For each value tried, sharpness and floor, which cost little, follow in fixed steps. No random
+numbers, and no minimiser whose path depends on rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
@@ -30,33 +31,28 @@ MOST_ITEMS, MOST_DOCUMENTS = 4000, 1000
 # Fewest items that choose: a grid of settings would fit the noise of less.
 FEWEST_ITEMS = 20
 
-# Values of a setting to try, or a function from its value now to these.
-_Grid = Sequence[float] | Callable[[float], Sequence[float]]
 # Values to try; of the prior, in units of the mass that an item gives to one of its values.
-_GRIDS: Mapping[str, _Grid] = {
+_GRIDS: Mapping[str, Sequence[float]] = {
     "prior": (0.0, 0.1, 0.3, 1.0, 3.0, 10.0),
     "power": (0.1, 0.25, 0.5, 1.0),
     "balance": (0.0, 0.5, 0.75, 0.875, 0.9375, 1.0),
     "entropy": (0.0, 0.5, 1.0, 2.0),
 }
-# The values that are tried together at first, and the prior and the floor with them.
-_JOINT = ("balance", "entropy")
-_FIRST_POWER = 0.25
-_FIRST_PRIOR = 0.3
-_BALANCED_SHARPNESS = 8.0
+# Balance and entropy are tried together at first, with these values of other settings.
+_FIRST_POWER, _FIRST_PRIOR, _FIRST_FLOOR = 0.25, 0.3, 1e-2
+_HIGHEST_FIRST_SHARPNESS = 8.0
 _FLOORS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 # A balance above 1 favours the class that an item was left out of, whatever its values are.
 _RANGES = {
     "prior": (0.0, 30.0), "power": (0.05, 2.0), "balance": (0.0, 1.0), "entropy": (0.0, 4.0),
     "sharpness": (1 / 64, 256.0), "floor": (0.0, 0.2),
 }  # fmt: skip
-_FIRST_FLOOR = 1e-2
-# The share of the items that choose at first.
+# The fixed grids are tried on a quarter of the items.
 _ROUGH = 4
 # Factors of the sharpness: coarse steps, and those of the refinement.
 _STEPS, _FINE_STEPS = (2.0, 2**0.5), (2**0.25, 2**0.125)
-_REFINEMENTS = (2.0, 1.5, 1.2)
-_NEAR = (2.0, 1.2)
+# Factors by which settings are refined, and those where similar ones are known.
+_REFINEMENTS, _NEAR = (2.0, 1.5, 1.2), (2.0, 1.2)
 # Differences of losses that are rounding errors.
 _TIE = 1e-9
 # Largest number of cells (features x classes) of a model whose prior is chosen.
@@ -90,8 +86,8 @@ class Choice:
     def is_of(self, model: Model) -> bool:
         """Return whether the settings were chosen for a model of these counts."""
         ours = self.judge.left_out.cascade.model
-        same_items = np.array_equal(ours.class_mass, model.class_mass)
-        return same_items and ours.interactions == model.interactions
+        same = len(ours.classes) == len(model.classes) and ours.interactions == model.interactions
+        return same and np.allclose(ours.class_mass, model.class_mass, rtol=1e-12, atol=0)
 
     @property
     def score(self) -> LooScore:
@@ -129,7 +125,8 @@ def choose_settings(
     """
     learnt = LearntItems.of(cascade.model, observed, target, sample_weight)
     most = MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
-    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most)
+    mass = cascade.model.class_mass
+    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most, mass)
     if learnt.sample_weight.sum() < FEWEST_ITEMS:
         return None
     judge = Judge(cascade, learnt.sampled(sample.items, sample.weight), sample)
@@ -141,7 +138,7 @@ def choose_settings(
         few = sample.first(most // _ROUGH)
         rough = search
         if few is not sample:
-            rough = replace(search, judge=Judge(cascade, learnt.sampled(few.items, few.weight), few))
+            rough = _Search(Judge(cascade, learnt.sampled(few.items, few.weight), few), search.free)
         loss, hyper = search.refined(rough.start(cascade.hyper), _REFINEMENTS)
     else:
         start = near.hyper
@@ -266,21 +263,21 @@ class _Search:
 
         Balance and entropy depend on each other: one after the other may end in a poor minimum.
         """
-        names = [name for name in _JOINT if name in self.free]
-        if "power" in self.free:
-            given = given._replace(power=_FIRST_POWER)
-        if "floor" in self.free:
-            given = given._replace(floor=_FIRST_FLOOR)
-        if "prior" in self.free:
-            given = given._replace(prior=_FIRST_PRIOR * self.judge.unit)
-        tried: list[tuple[float, Hyper]] = []
+        first = {
+            "power": _FIRST_POWER,
+            "prior": _FIRST_PRIOR * self.judge.unit,
+            "floor": _FIRST_FLOOR,
+        }
+        given = given._replace(**{name: first[name] for name in first if name in self.free})
+        names = [name for name in ("balance", "entropy") if name in self.free]
+        tried = []
         for values in product(*(_GRIDS[name] for name in names)):
             setting = given._replace(**dict(zip(names, values, strict=True)))
             if "sharpness" in self.free:
-                setting = setting._replace(sharpness=_sharpness(setting.balance))
+                setting = setting._replace(sharpness=_fair_sharpness(setting.balance))
             tried.append(self._tuned(setting, _STEPS[:1], ()))
-        self._best = self._tuned(min(tried, key=_loss)[1], _STEPS, _FLOORS)
-        self._sweep(_GRIDS)
+        self._best = self._tuned(_nearest(tried, *names)[1], _STEPS, _FLOORS)
+        self._sweep(lambda name, _: _GRIDS[name])
         return self._best[1]
 
     def refined(self, start: Hyper, factors: Sequence[float]) -> tuple[float, Hyper]:
@@ -292,25 +289,24 @@ class _Search:
 
     def _refine(self, factor: float) -> None:
         """Try values near that of each setting."""
-        self._sweep(_refined(factor))
+        self._sweep(lambda name, value: _near(name, value, factor))
         floor = self._best[1].floor
         near = (floor / factor, floor * factor)
-        self._best = min(self._best, self._tuned(self._best[1], _FINE_STEPS, near), key=_loss)
+        tuned = self._tuned(self._best[1], _FINE_STEPS, near)
+        self._best = tuned if tuned[0] < self._best[0] - _TIE else self._best
 
-    def _sweep(self, grids: Mapping[str, _Grid]) -> None:
-        """Try other values of each setting in turn."""
-        for name, values in grids.items():
-            if name not in self.free:
-                continue
+    def _sweep(self, values: Callable[[str, float], Sequence[float]]) -> None:
+        """Try other values of each setting in turn, given its name and its value now."""
+        for name in filter(self.free.__contains__, _GRIDS):
             unit = self.judge.unit if name == "prior" else 1.0
             low, high = _RANGES[name]
             now = getattr(self._best[1], name) / unit
             tried = [self._best]
-            for value in values(now) if callable(values) else values:
+            for value in values(name, now):
                 if value != now and low <= value <= high:
                     setting = self._best[1]._replace(**{name: value * unit})
                     if name == "balance" and "sharpness" in self.free:
-                        ratio = _sharpness(value) / _sharpness(now)
+                        ratio = _fair_sharpness(value) / _fair_sharpness(now)
                         setting = setting._replace(sharpness=setting.sharpness * ratio)
                     tried.append(self._tuned(setting, _STEPS, _FLOORS))
             self._best = _nearest(tried, name)
@@ -368,31 +364,30 @@ class _Search:
         return table.unique(maintain_order=True).sort("loss", maintain_order=True)
 
 
-def _refined(factor: float) -> dict[str, _Grid]:
-    """Return values near that of a setting, to be tried after the grids."""
-    return {
-        "prior": lambda value: (value / factor, value * factor),
-        "power": lambda value: (value / factor, value * factor),
-        "balance": lambda value: (1 - (1 - value) * factor, 1 - (1 - value) / factor),
-        "entropy": lambda value: (value / factor, value * factor) if value else (0.25,),
-    }
+def _near(name: str, value: float, factor: float) -> tuple[float, ...]:
+    """Return values of a setting that are near its value now."""
+    if name == "balance":
+        return (1 - (1 - value) * factor, 1 - (1 - value) / factor) if value < 1 else (0.97,)
+    if name == "entropy" and value == 0:
+        return (0.25,)
+    return (value / factor, value * factor)
 
 
-def _sharpness(balance: float) -> float:
-    """Return the sharpness at which a balance leaves the class frequencies in the answer.
+def _fair_sharpness(balance: float) -> float:
+    """Return the sharpness with which a balance leaves each class its frequency in the answers.
 
-    The scores have a factor `m_i^(-b p)`, the probabilities `m_i^(-b s)`: with `s (1 - b) = 1`
-    they are as if each class had its frequency.
+    A class of mass `m_i` has a factor `m_i^((1 - b) p)` in its score, so `m_i^((1 - b) s)` in its
+    probability: s is `1 / (1 - b)`, up to a limit.
     """
-    return min(1 / max(1 - balance, 1e-9), _BALANCED_SHARPNESS)
+    return 1 / max(1 - balance, 1 / _HIGHEST_FIRST_SHARPNESS)
 
 
 def _loss(tried: tuple[float, Hyper]) -> float:
     return tried[0]
 
 
-def _nearest(tried: Sequence[tuple[float, Hyper]], name: str) -> tuple[float, Hyper]:
-    """Return the least loss; of losses that are equal, the value nearest that of the paper."""
+def _nearest(tried: Sequence[tuple[float, Hyper]], *names: str) -> tuple[float, Hyper]:
+    """Return the least loss; of losses that are equal, the values nearest those of the paper."""
     least = min(map(_loss, tried))
     equal = [each for each in tried if each[0] <= least + _TIE]
-    return min(equal, key=lambda each: abs(getattr(each[1], name) - getattr(PAPER, name)))
+    return min(equal, key=lambda e: [abs(getattr(e[1], n) - getattr(PAPER, n)) for n in names])

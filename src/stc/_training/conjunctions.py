@@ -83,7 +83,7 @@ def choose_conjunctions(
     hyper, free
         The settings to start from, and the names of those that are chosen.
     """
-    usable = _usable(items.observed)
+    usable = _usable(items)
     pairs, triples = (list(combinations(usable, size)) for size in (2, 3))
     best = _tried(items, form, Interactions(), hyper, free) if pairs else None
     if best is None:
@@ -146,12 +146,13 @@ def _gain(before: Floats, after: Floats, shares: Floats) -> tuple[float, float]:
 # --- candidates -----------------------------------------------------------------------------------
 
 
-def _usable(observed: Observations) -> list[str]:
+def _usable(items: Items) -> list[str]:
     """Return the attributes with one value per item, that repeat."""
+    most = items.sample_weight.sum() / 10
     return sorted(
         str(column.attribute)
-        for column in observed.columns
-        if column.offsets is None and 1 < column.n_values <= observed.n_items / 10
+        for column in items.observed.columns
+        if column.offsets is None and 1 < column.n_values <= most
     )
 
 

@@ -53,7 +53,7 @@ class LooScore:
     baseline
         Share of the most frequent class, the accuracy of always guessing it.
     repeated
-        Share of all items that occur more than once.
+        Share of all items that occur more than once; an item of weight 2 does.
     """
 
     accuracy: float

@@ -11,6 +11,7 @@ import polars as pl
 
 from stc._core.model import Model
 from stc._input.reader import BatchReader
+from stc._training.sample import Sizes
 from stc._training.state import FittedState
 from stc.exceptions import (
     DataError,
@@ -20,7 +21,7 @@ from stc.exceptions import (
     ParameterError,
 )
 from stc.sources import FileBackend, Source
-from stc.sources.learning_task import LearningTask
+from stc.sources.learning_task import DrawingTask, LearningTask
 from stc.sources.protocol import check_columns
 
 # Hints, for those who replace them: the command has options in their place.
@@ -90,6 +91,10 @@ class LearningColumns:
     def task(self, blank: Model, max_tuples: int) -> LearningTask:
         """Return the task that counts all rows."""
         return LearningTask(self.reader, blank, self.columns, max_tuples)
+
+    def drawing(self, blank: Model, sizes: Sizes) -> DrawingTask:
+        """Return the task that draws the rows by which settings and conjunctions are chosen."""
+        return DrawingTask(self.reader, blank, self.columns, sizes)
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from dask import compute, delayed
 from dask.base import get_scheduler
 from dask.utils import M
 
-from stc._core.model import Model
 from stc._input.cells import Categories
 from stc._input.pandas import values_of
 from stc.exceptions import DataError, DataTypeError
@@ -22,6 +21,7 @@ from stc.sources.partitions import ParquetFiles, Paths, merged, new_folder, shar
 from stc.sources.protocol import (
     BATCH_ROWS,
     Learner,
+    Learnt,
     Predictor,
     check_columns,
     first_rows,
@@ -31,7 +31,7 @@ from stc.sources.protocol import (
 # Types of pandas objects that polars stores as strings or lists.
 _TYPED = {str, list, tuple, np.ndarray, type(None)}
 
-# Number of partial models that one task adds up.
+# Number of parts, such as partial models, that one task adds up.
 _FAN_IN = 4
 
 
@@ -85,13 +85,13 @@ class DaskBackend:
         for number in range(selected.npartitions):
             yield from _batches(selected.get_partition(number).compute())
 
-    def learn(self, task: Learner) -> Model | None:
-        """Return a model of all partitions, added up by the workers."""
+    def learn(self, task: Learner[Learnt]) -> Learnt | None:
+        """Return what a task learns from all partitions, added up by the workers."""
         sent = _scattered(task)
         learn, add = delayed(_learn_partition, pure=False), delayed(merged, pure=False)
         models = [learn(part, sent) for part in self._selected(task.columns).to_delayed()]
-        model: Model | None = _tree_sum(models, add).compute()
-        return model
+        total: Learnt | None = _tree_sum(models, add).compute()
+        return total
 
     def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Return the predictions as a lazy Dask DataFrame, or write Parquet files to a new folder.
@@ -123,7 +123,7 @@ def _tree_sum(models: list[Any], add: Callable[[list[Any]], Any]) -> Any:
     return models[0]
 
 
-def _learn_partition(partition: Any, task: Learner) -> Model | None:
+def _learn_partition(partition: Any, task: Learner[Learnt]) -> Learnt | None:
     return task(_batches(partition))
 
 
@@ -188,8 +188,8 @@ class DaskFiles(ParquetFiles):
         super().__init__(paths, "dask")
         self._client = client
 
-    def learn(self, task: Learner) -> Model | None:
-        """Return a model of all files, added up by the workers."""
+    def learn(self, task: Learner[Learnt]) -> Learnt | None:
+        """Return what a task learns from all files, added up by the workers."""
         workers = max(sum(self._client.nthreads().values()), 1)
         shares = shared_out(self._partitions, 2 * workers)
         sent = self._client.scatter(task, broadcast=True, hash=False)
@@ -198,8 +198,8 @@ class DaskFiles(ParquetFiles):
         def add(some: list[Any]) -> Any:
             return self._client.submit(merged, some, pure=False)
 
-        model: Model | None = _tree_sum(models, add).result()
-        return model
+        total: Learnt | None = _tree_sum(models, add).result()
+        return total
 
     def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Write the predictions to a new folder, one Parquet file for each partition."""

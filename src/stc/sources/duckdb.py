@@ -20,7 +20,6 @@ import duckdb
 import polars as pl
 from duckdb import ColumnExpression, ConstantExpression, FunctionExpression
 
-from stc._core.model import Model
 from stc._utils.file_formats import find_format, write_frames
 from stc.exceptions import DataError, ParameterError
 from stc.sources.faults import first_line
@@ -32,6 +31,7 @@ from stc.sources.protocol import (
     GroupedCounts,
     GroupPlan,
     Learner,
+    Learnt,
     Predictor,
     schema_of,
     with_progress,
@@ -70,8 +70,8 @@ class DuckDBBackend:
         with _errors(), self._selected(columns).to_arrow_reader(BATCH_ROWS) as reader:
             yield from with_progress(map(pl.DataFrame, reader))
 
-    def learn(self, task: Learner) -> Model | None:
-        """Return a model of all rows, counted by DuckDB if possible."""
+    def learn(self, task: Learner[Learnt]) -> Learnt | None:
+        """Return what a task learns from all rows, counted by DuckDB if possible."""
         first = self.head(task.columns, SAMPLE_ROWS)
         plan = task.plan(first.schema)
         if plan is not None:

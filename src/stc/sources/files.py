@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from stc._core.model import Model
 from stc._input.values import canonical
 from stc._utils.database_url import refuse_url
 from stc._utils.file_formats import (
@@ -33,6 +32,7 @@ from stc.sources.faults import find_fault, read_errors
 from stc.sources.protocol import (
     BATCH_ROWS,
     Learner,
+    Learnt,
     Predictor,
     check_columns,
     first_rows,
@@ -114,8 +114,8 @@ class FileBackend:
             parsed = (self._parsed(frame, raw) for frame in prefetch(self._batches(columns)))
             yield from with_progress(parsed, lambda: self._expected_rows)
 
-    def learn(self, task: Learner) -> Model | None:
-        """Return a model of all rows."""
+    def learn(self, task: Learner[Learnt]) -> Learnt | None:
+        """Return what a task learns from all rows."""
         return task(self.frames(task.columns))
 
     def predict(self, task: Predictor, to: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The learning task: rows of a source, or groups counted by a database, become a model."""
+"""Tasks that learn from the rows of a source: they become a model, or a sample that chooses."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from stc._core.corpus import Entries
 from stc._core.counting import RunningCounts, sum_entries
 from stc._core.model import Model
-from stc._core.observations import Column
+from stc._core.observations import Column, Observations
 from stc._input.containers import encode
 from stc._input.reader import Batch, BatchReader
 from stc._input.targets import encode_targets
+from stc._training.sample import Drawn, Sizes
 from stc.exceptions import StcError
 from stc.sources.protocol import COUNT, MASS, GroupedCounts, GroupPlan
 
@@ -56,13 +57,12 @@ class LearningTask:
                     model = replace(
                         model.with_attributes_of(batch.observed), form=batch.target.form
                     )
-                    counted = model.counted(
-                        batch.observed, batch.target.column, batch.sample_weight
-                    )
-                    if RunningCounts.can(model.corpora):
-                        tally.add(counted)
-                    else:
-                        model = model.with_counts(counted)
+                    items = batch.observed, batch.target.column, batch.sample_weight
+                    for counted in model.counted_parts(*items):
+                        if RunningCounts.can(model.corpora):
+                            tally.add(counted)
+                        else:
+                            model = model.with_counts(counted)
             start += frame.height
         counted_all = tally.counted()
         if counted_all is not None:
@@ -133,6 +133,57 @@ class LearningTask:
         else:
             if batch.sample_weight.any():
                 yield batch
+
+
+@dataclass(frozen=True)
+class DrawingTask:
+    """Draws the rows by which settings, conjunctions and n-grams are chosen, where the data is.
+
+    Attributes
+    ----------
+    reader
+        Reads batches of rows.
+    blank
+        A model without entries: attributes and scales.
+    columns
+        The columns to read.
+    sizes
+        How many rows are drawn.
+    """
+
+    reader: BatchReader
+    blank: Model
+    columns: tuple[str, ...]
+    sizes: Sizes
+
+    def __call__(self, frames: Iterable[pl.DataFrame]) -> Drawn | None:
+        """Return what is drawn of these rows; None if none has weight."""
+        drawn, start = None, 0
+        for frame in frames:
+            with rows_from(start, frame.height):
+                more = self._drawn(frame, drawn)
+                if more is not None:
+                    drawn = more if drawn is None else drawn.merged(more)
+            start += frame.height
+        return drawn
+
+    def plan(self, schema: pl.Schema) -> None:
+        """Return None: a database groups, but does not hash as this process does."""
+
+    def of_groups(self, groups: GroupedCounts, first: pl.DataFrame) -> None:
+        """Return None: nothing is drawn of groups."""
+
+    def _drawn(self, frame: pl.DataFrame, before: Drawn | None) -> Drawn | None:
+        batch = self.reader.batch(frame, None, None, self.blank)
+        whole = None
+        # N-grams are read of the rows that may be drawn only.
+        if batch.observed.kind == "documents" and self.reader.parameters["ngrams"] != 1:
+
+            def whole(rows: NDArray[np.int64]) -> Observations:
+                return self.reader.batch(frame[rows], None, None, None).raw
+
+        items = batch.raw, batch.target, batch.sample_weight
+        return Drawn.of(*items, self.sizes, whole=whole, before=before)
 
 
 def _counts(found: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -15,13 +15,12 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from stc._core.model import Model
 from stc._utils.optional import optional
 from stc._utils.threads import thread_map
 from stc.exceptions import ParameterError
 from stc.sources.faults import read_errors
 from stc.sources.files import matching_files
-from stc.sources.protocol import BATCH_ROWS, Learner, Predictor, check_columns, first_rows
+from stc.sources.protocol import BATCH_ROWS, Learner, Learnt, Predictor, check_columns, first_rows
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -132,10 +131,10 @@ def new_folder(to: str | os.PathLike[str] | None) -> Iterator[str]:
         raise
 
 
-def merged(models: Iterable[Model | None]) -> Model | None:
-    """Return the sum of models; None stands for a model of no rows."""
-    known = [model for model in models if model is not None]
-    return reduce(Model.merged, known) if known else None
+def merged(parts: Iterable[Learnt | None]) -> Learnt | None:
+    """Return what was learnt from all parts; None stands for no rows."""
+    known = [part for part in parts if part is not None]
+    return reduce(lambda one, other: one.merged(other), known) if known else None
 
 
 class ParquetFiles:
@@ -173,8 +172,8 @@ class ParquetFiles:
         return chain.from_iterable(partition.frames(columns) for partition in self._partitions)
 
     @staticmethod
-    def learn_partitions(partitions: Iterable[Partition], task: Learner) -> Model | None:
-        """Return a model of some partitions."""
+    def learn_partitions(partitions: Iterable[Partition], task: Learner[Learnt]) -> Learnt | None:
+        """Return what a task learns from some partitions."""
         frames = (partition.frames(task.columns) for partition in partitions)
         return task(chain.from_iterable(frames))
 

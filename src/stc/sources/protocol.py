@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import polars as pl
 
-from stc._core.model import Model
 from stc._utils.optional import optional
 from stc._utils.progress import Progress
 from stc.exceptions import MissingColumnError
@@ -56,21 +55,33 @@ class GroupedCounts(NamedTuple):
     columns: Mapping[tuple[int, str], pl.DataFrame]
 
 
-class Learner(Protocol):
+class Mergeable(Protocol):
+    """What is learnt from some rows, and can be merged with what is learnt from others."""
+
+    def merged(self, other: Self) -> Self:
+        """Return what is learnt from the rows of both."""
+
+
+# A model, or a sample of the rows.
+Learnt = TypeVar("Learnt", bound=Mergeable)
+LearntT_co = TypeVar("LearntT_co", bound=Mergeable, covariant=True)
+
+
+class Learner(Protocol[LearntT_co]):
     """A task that learns from batches. It can be pickled and sent to workers."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read."""
 
-    def __call__(self, frames: Iterable[pl.DataFrame]) -> Model | None:
-        """Return a model of these rows alone; None if there are none."""
+    def __call__(self, frames: Iterable[pl.DataFrame]) -> LearntT_co | None:
+        """Return what is learnt from these rows alone; None if there are none."""
 
     def plan(self, schema: pl.Schema) -> GroupPlan | None:
         """Return the group-bys that count columns of these types; None if they cannot."""
 
-    def of_groups(self, groups: GroupedCounts, first: pl.DataFrame) -> Model | None:
-        """Return a model of counts that a database computed.
+    def of_groups(self, groups: GroupedCounts, first: pl.DataFrame) -> LearntT_co | None:
+        """Return what is learnt from counts that a database computed.
 
         Parameters
         ----------
@@ -123,8 +134,8 @@ class Backend(Protocol):
     def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield all rows in batches, none of them empty."""
 
-    def learn(self, task: Learner) -> Model | None:
-        """Return a model of all rows; None if there are none."""
+    def learn(self, task: Learner[Learnt]) -> Learnt | None:
+        """Return what a task learns from all rows; None if there are none."""
 
     def predict(self, task: Predictor, to: Any) -> Any:
         """Return the predictions for all rows in the source's type, or write them to `to`."""

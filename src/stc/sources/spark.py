@@ -18,15 +18,22 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from stc import exceptions
-from stc._core.model import Model
 from stc._utils.optional import optional
 from stc.exceptions import DataTypeError, StcError
 from stc.sources.partitions import ParquetFiles, Partition, Paths, merged, new_folder, shared_out
-from stc.sources.protocol import Learner, Predictor, check_columns, joined_batches, schema_of
+from stc.sources.protocol import (
+    Learner,
+    Learnt,
+    Mergeable,
+    Predictor,
+    check_columns,
+    joined_batches,
+    schema_of,
+)
 
-# A model, nothing, or the error of a worker. An error that is returned and not raised is not
-# retried three times by Spark, and reaches the caller with all of its fields.
-Outcome = Model | ValueError | TypeError | StcError | None
+# What was learnt, nothing, or the error of a worker. An error that is returned and not raised is
+# not retried three times by Spark, and reaches the caller with all of its fields.
+Outcome = Mergeable | ValueError | TypeError | StcError | None
 
 # The last line of the traceback of a worker that Spark shows: the class of an error, its message.
 _WORKER_ERROR = re.compile(r"^(?:\w+\.)*(\w+Error): (.+)$", re.MULTILINE)
@@ -44,7 +51,7 @@ _SPARK_TYPES: dict[Any, Any] = {
 }
 
 
-def outcome_of(work: Callable[[], Model | None]) -> Outcome:
+def outcome_of(work: Callable[[], Mergeable | None]) -> Outcome:
     """Return the result of some work, or its error if it is about data."""
     try:
         return work()
@@ -60,7 +67,7 @@ def added(one: Outcome, other: Outcome) -> Outcome:
     return outcome_of(lambda: merged([one, other]))  # type: ignore[list-item]
 
 
-def sum_of(outcomes: Any) -> Model | None:
+def sum_of(outcomes: Any) -> Any:
     """Return the sum of an RDD of outcomes, added up by the workers in levels of about four."""
     parts = max(outcomes.getNumPartitions(), 1)
     total: Outcome = outcomes.treeReduce(added, depth=max(2, ceil(log2(parts) / 2)))
@@ -159,12 +166,13 @@ class SparkBackend:
             for row in packed.toLocalIterator(prefetchPartitions=True):
                 yield pl.read_ipc_stream(bytes(row[0]))
 
-    def learn(self, task: Learner) -> Model | None:
-        """Return a model of all partitions, added up by the workers."""
+    def learn(self, task: Learner[Learnt]) -> Learnt | None:
+        """Return what a task learns from all partitions, added up by the workers."""
         rows = self._coalesced(self._selected(task.columns))
         with broadcast(self._context, task) as sent, worker_errors():
             models = rows.mapInArrow(partial(_learn_rows, sent), "model binary").rdd
-            return sum_of(models.map(lambda row: pickle.loads(row[0])))
+            total: Learnt | None = sum_of(models.map(lambda row: pickle.loads(row[0])))
+        return total
 
     def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Return the predictions as a lazy Spark DataFrame, or let Spark write Parquet files."""
@@ -188,7 +196,7 @@ def _pack_rows(columns: Sequence[str], batches: Iterable[Any]) -> Iterator[Any]:
 
 def _learn_rows(sent: Any, batches: Iterable[Any]) -> Iterator[Any]:
     """Map the rows of a partition to its model, as one row of bytes."""
-    task: Learner = sent.value
+    task: Learner[Any] = sent.value
     outcome = outcome_of(lambda: task(_batches(batches, task.columns)))
     yield _one_cell("model", pickle.dumps(outcome, protocol=5))
 
@@ -253,12 +261,13 @@ class SparkFiles(ParquetFiles):
         super().__init__(paths, "spark")
         self._context = session.sparkContext
 
-    def learn(self, task: Learner) -> Model | None:
-        """Return a model of all files, added up by the workers."""
+    def learn(self, task: Learner[Learnt]) -> Learnt | None:
+        """Return what a task learns from all files, added up by the workers."""
         shares = shared_out(self._partitions, 2 * self._context.defaultParallelism)
         with broadcast(self._context, task) as sent, worker_errors():
             distributed = self._context.parallelize(shares, len(shares))
-            return sum_of(distributed.map(partial(_learn_partitions, sent)))
+            total: Learnt | None = sum_of(distributed.map(partial(_learn_partitions, sent)))
+        return total
 
     def predict(self, task: Predictor, to: str | os.PathLike[str] | None = None) -> Any:
         """Write the predictions to a new folder, one Parquet file for each partition."""

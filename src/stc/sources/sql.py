@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import polars as pl
 import sqlalchemy
 
-from stc._core.model import Model
 from stc._input.values import canonical
 from stc._utils.database_url import DatabaseURL, raise_alone, sqlite_file
 from stc._utils.file_formats import find_format, write_frames
@@ -24,6 +23,7 @@ from stc.exceptions import ParameterError, ParameterTypeError, SourceFileError
 from stc.sources.protocol import (
     SAMPLE_ROWS,
     Learner,
+    Learnt,
     Predictor,
     joined_batches,
     schema_of,
@@ -104,8 +104,11 @@ class SQLBackend:
         """Yield all rows in batches."""
         return with_progress(self._fetched(self._select(columns)))
 
-    def learn(self, task: Learner) -> Model | None:
-        """Return a model of all rows; PostgreSQL sends rows as Arrow faster than it groups them."""
+    def learn(self, task: Learner[Learnt]) -> Learnt | None:
+        """Return what a task learns from all rows.
+
+        PostgreSQL sends rows as Arrow faster than it groups them.
+        """
         return task(self.frames(task.columns))
 
     def predict(self, task: Predictor, to: Any) -> Any:
