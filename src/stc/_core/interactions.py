@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -107,13 +107,16 @@ class Interactions:
         return np.asarray(total[1:].sum(axis=0))
 
     def _sizes_of_chosen(self, observed: Observations) -> Floats:
-        lengths = {str(c.attribute): c.lengths().astype(np.float64) for c in observed.columns}
-        total = np.zeros(observed.n_items)
+        lengths: dict[str, Any] = {
+            str(column.attribute): (
+                1.0 if column.offsets is None and column.complete else column.lengths() * 1.0
+            )
+            for column in observed.columns
+        }
         made = filter(self._makes, self.chosen or self.attributes or ())
-        for names in [*((name,) for name in lengths), *made]:
-            if lengths.keys() >= set(names):
-                total += np.prod([lengths[name] for name in names], axis=0)
-        return total
+        names = [*((name,) for name in lengths), *made]
+        each = [prod(lengths[n] for n in tuple_) for tuple_ in names if lengths.keys() >= {*tuple_}]
+        return np.broadcast_to(np.asarray(sum(each), dtype=np.float64), observed.n_items)
 
     def check_size(self, observed: Observations, most: int) -> None:
         """Raise if the batch would have too many conjunctions, before any is made.

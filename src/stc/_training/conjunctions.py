@@ -8,7 +8,7 @@ halves take turns. All pairs, and all triples, are rivals as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -182,6 +182,10 @@ class _Candidates:
     items: Items
     judge: Judge
     classes: NDArray[np.int64]
+    # The counts of each tuple, which no setting changes.
+    _counts: dict[Names, tuple[Floats, NDArray[np.int64], NDArray[np.int64]]] = field(
+        default_factory=dict
+    )
 
     def contributions(self, tuples: Sequence[Names], hyper: Hyper) -> NDArray[np.float32]:
         """Return the contributions of each tuple, tuples x classes x items."""
@@ -197,7 +201,9 @@ class _Candidates:
         n_classes = result.shape[1]
         rows, kinds, places = [np.zeros((0, n_classes))], [np.zeros(0, np.int64)], []
         for names in tuples[part]:
-            C, kind, place = self._left_out(names)
+            if names not in self._counts:
+                self._counts[names] = self._left_out(names)
+            C, kind, place = self._counts[names]
             places.append(np.where(place < 0, -1, place + sum(map(len, rows))))
             rows.append(C)
             kinds.append(kind)
@@ -266,9 +272,9 @@ def _entered(
     offered, inside = [*pairs, *(triples if few else [])], list[Names]()
     classes = _class_codes(best.choice.judge, items.target)
     errors = 0.5 + 10 / min(best.choice.judge.sample.weight.sum(), MOST_ITEMS) ** 0.5
+    candidates = _Candidates(items, best.choice.judge, classes)
     for _ in range(_ROUNDS):
         judge, hyper = best.choice.judge, best.choice.hyper
-        candidates = _Candidates(items, judge, classes)
         floor = max(hyper.floor, _LEAST_FLOOR)
         hyper = hyper._replace(prior=hyper.prior / judge.unit, floor=floor)
         U = candidates.contributions(singles, hyper).sum(axis=0, dtype=np.float64)
