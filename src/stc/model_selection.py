@@ -123,9 +123,9 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
     --------
     >>> from stc import SparseTensorClassifierCV, load_zoo
     >>> X, y = load_zoo()
-    >>> model = SparseTensorClassifierCV(interactions=1, phases=[1.5]).fit(X, y)
-    >>> model.best_params_["phases"] is None, round(model.best_score_, 2)
-    (True, 0.9)
+    >>> model = SparseTensorClassifierCV(interactions=1, phases=1.5, cv=3).fit(X, y)
+    >>> model.best_params_["phases"].penalties
+    (1.5,)
     >>> model.predict(X[:2]).tolist()
     ['Mammal', 'Mammal']
     """
@@ -193,7 +193,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
         >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 10
         >>> model = SparseTensorClassifierCV(phases=None).fit(X, [a == b for a, b in X])
         >>> model.best_params_["interactions"], model.score(X, [a == b for a, b in X])
-        (2, 1.0)
+        ([('x0', 'x1')], 1.0)
         """
         self.__dict__.update(self._tuned((X, y, sample_weight), groups))
         return self
