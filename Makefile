@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all test-servers lint types imports unit browser servers paper paper-quick bench bench-cli bench-sql bench-scale bench-accuracy bench-explain bench-tuning bench-policies bench-labels clean
+.PHONY: demo test test-all test-servers lint types imports unit browser servers paper paper-quick bench bench-cli bench-sql bench-scale bench-accuracy bench-explain bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -65,9 +65,6 @@ bench-sql: .venv/servers servers
 
 bench-explain: .venv/bench
 	$(BIN)/python benchmarks/explain.py
-
-bench-tuning: .venv/bench
-	$(BIN)/python benchmarks/tuning.py
 
 bench-policies: .venv/bench
 	$(BIN)/python benchmarks/policies.py

@@ -1,9 +1,9 @@
-"""SparseTensorClassifierCV: hyper-parameters chosen by cross-validation, without refitting."""
+"""SparseTensorClassifierCV: settings by leave-one-out, phases by cross-validation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,61 +13,76 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from stc import learning
+from stc._core.formulas import Hyper
 from stc._core.interactions import Interactions
 from stc._core.observations import Observations
 from stc._input.groups import read_groups
 from stc._input.reader import Batch, BatchReader
-from stc._training.candidates import Grids, grid_values
+from stc._training.candidates import (
+    automatic_conjunctions,
+    automatic_ngrams,
+    automatic_penalties,
+    settings_with_phases,
+)
+from stc._training.choice import choose_settings
 from stc._training.folds import Strata, enough_splits, make_splits
 from stc._training.phases import PhaseLearner
-from stc._training.problem import Problem
-from stc._training.search import Search, Trial, make_scorer, results_table, run_searches
+from stc._training.problem import Layout, Problem
+from stc._training.search import PERFECT, Search, Trial, make_scorer, results_table
 from stc._utils.validation import Interval, StrOptions
 from stc.base import Learn, LearnerMixin, Unlearn, check_batch_id
 from stc.classifier import SparseTensorClassifier
 from stc.exceptions import DataError, ParameterError
-from stc.fitted import FittedModel
+from stc.fitted import AUTO, FittedModel
 from stc.sources import source_of
 
 # Parameters that are passed on to SparseTensorClassifier.
 _COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
+# Parameters that are given, or chosen by leave-one-out.
+_CHOSEN = (*Hyper._fields, "interactions", "ngrams")
 _CONSTRAINTS = SparseTensorClassifier._parameter_constraints
-_GRID = [StrOptions({"auto"}), list, tuple, np.ndarray]
+_AUTO = StrOptions({AUTO})
+_FINITE = Interval(Real, 0, None, closed="left")
 # X, y and sample_weight.
 _Data = tuple[Any, Any, Any]
 
 
 @dataclass(eq=False, repr=False)
 class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """SparseTensorClassifier with its hyper-parameters chosen by cross-validation.
+    """SparseTensorClassifier, with phases where cross-validation says that they are better.
 
-    The corpus of each fold is counted once, and every setting is scored on it. Settings without
-    phases are scored all at once. Phases are learnt for the best settings of a first round, which
-    uses few items and iterations. At the end a SparseTensorClassifier is fitted to all items. It
-    has all methods of that model.
+    First comes the model of `SparseTensorClassifier`, whose settings, conjunctions and n-grams are
+    chosen by exact leave-one-out. Then phases are learnt, with several settings, conjunctions and
+    penalties, on the training items of each split: a first round on few items with few iterations
+    selects candidates for the second. The model with the best score on the test items is fitted
+    to all items, and this estimator has all its methods.
 
     Parameters
     ----------
-    power, balance, entropy : "auto", float or list of float, default="auto"
-        Values to try.
-    interactions : "auto", int or list of int, default="auto"
-        Maximum number of attributes in a conjunction. "auto": up to 3, as the size of the data
-        allows.
-    ngrams : "auto", int or list of int, default="auto"
-        For documents: maximum number of words in an n-gram. "auto": 1 and 2.
-    phases : "auto", None, float or list of None and float, default="auto"
-        Penalties (lambda) of phases to try. None learns no phases; infinity learns the sharpness
-        of the probabilities and no phases.
+    power, balance, entropy : "auto" or float, default="auto"
+        As in SparseTensorClassifier. With phases, "auto" tries a few values.
+    prior, sharpness, floor : "auto" or float, default="auto"
+        As in SparseTensorClassifier. With phases, "auto" means 0, 1 and 0, since phases learn a
+        sharpness of their own. No phases are tried with a prior above 0.
+    interactions : "auto", int or list of tuples of str, default="auto"
+        As in SparseTensorClassifier. With phases, "auto" tries what leave-one-out chose, and
+        conjunctions of up to 1, 2 and 3 attributes, as the size of the data allows.
+    ngrams : "auto" or int, default="auto"
+        As in SparseTensorClassifier. With phases, "auto" tries 1 and 2.
+    phases : "auto", None, float or list of float, default="auto"
+        Penalties (lambda) of phases to try. None tries no phases.
     min_support : int or "auto", default="auto"
-        Minimum number of items that have a conjunction. "auto": 2, and 3 from 5,000 items on.
+        As in SparseTensorClassifier. "auto": 1; with phases 2, and 3 from 5,000 items on.
     max_features : int, None or "auto", default="auto"
-        Maximum number of conjunctions; the strongest are selected. "auto": 4,000, and so that an
-        item has at most 200 of them on average.
+        As in SparseTensorClassifier. "auto": None; with phases 4,000, and so that an item has at
+        most 200 conjunctions on average.
     scoring : str or callable, default=None
-        As in scikit-learn. None: accuracy minus a fifth of the log-loss, which breaks ties.
+        As in scikit-learn. None: accuracy minus a fifth of the log-loss, which breaks ties. It
+        compares phases with none, and with each other.
     cv : int or splitter, default=None
         Number of folds, or a splitter of scikit-learn. None: 5 folds, repeated twice with fewer
-        than 2,000 items and three times with fewer than 1,000 (with groups, once).
+        than 2,000 items and three times with fewer than 1,000 (with groups, once). If `phases` is
+        "auto", as many of the splits are used as make 2,000 test items.
     n_jobs : int, default=None
         Number of threads.
     random_state : int or RandomState, default=0
@@ -77,46 +92,51 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
     continuous : default="auto"
         As in SparseTensorClassifier, where None is the default.
     missing : {"auto", "ignore", "category"}, default="auto"
-        As in SparseTensorClassifier. "auto": the one with the better score without phases.
+        As in SparseTensorClassifier. "auto": the one with the lower loss by leave-one-out.
     ordinal, tokenizer, targets, max_tuples
         As in SparseTensorClassifier.
 
     Attributes
     ----------
     best_estimator_ : SparseTensorClassifier
-        The model with the best setting, fitted to all items.
+        The best model, fitted to all items.
     best_params_ : dict
         Its parameters: `SparseTensorClassifier(**best_params_)` fitted to the same items gives the
-        same model.
+        same answers.
     best_score_ : float
-        Mean score of that setting on the test items.
+        Its mean score on the test items.
     best_index_ : int
-        Its index in `cv_results_`.
+        Its index in `cv_results_`; 0 is the model without phases.
     cv_results_ : dict of arrays
         As in GridSearchCV: `params`, `param_*`, `split*_test_score`, `mean_test_score`,
         `std_test_score`, `rank_test_score`; and `round`, 1 for trials on few items only.
     n_splits_ : int
         Number of splits in the last round.
 
+    Notes
+    -----
+    Leave-one-out chooses by single items. With `groups`, a model whose values tell the groups
+    apart gets a low score on the test items, but other settings without phases are not tried.
+    For a grid of your own, use GridSearchCV with SparseTensorClassifier.
+
     Examples
     --------
     >>> from stc import SparseTensorClassifierCV, load_zoo
     >>> X, y = load_zoo()
-    >>> model = SparseTensorClassifierCV(entropy=[0, 1], phases=None, interactions=1).fit(X, y)
-    >>> model.best_params_["entropy"], model.best_params_["interactions"]
-    (1, 1)
+    >>> model = SparseTensorClassifierCV(interactions=1, phases=1.5, cv=3).fit(X, y)
+    >>> model.best_params_["phases"], round(model.loo_accuracy_, 2)     # none are better
+    (None, 0.96)
     >>> model.predict(X[:2]).tolist()
     ['Mammal', 'Mammal']
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: [*_GRID, *_CONSTRAINTS[name]] for name in ("power", "balance", "entropy")},
-        **{name: [*_GRID, *_CONSTRAINTS[name]] for name in ("interactions", "ngrams")},
-        "phases": [*_GRID, Interval(Real, 0, None, closed="both"), None],
+        **{name: _CONSTRAINTS[name] for name in _CHOSEN},
+        "phases": [_AUTO, _FINITE, list, tuple, np.ndarray, None],
         **{name: _CONSTRAINTS[name] for name in _COMMON},
-        "missing": [*_CONSTRAINTS["missing"], StrOptions({"auto"})],
-        "min_support": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_features": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left"), None],
+        "missing": [*_CONSTRAINTS["missing"], _AUTO],
+        "min_support": [_AUTO, *_CONSTRAINTS["min_support"]],
+        "max_features": [_AUTO, *_CONSTRAINTS["max_features"]],
         "scoring": [str, callable, None],
         "cv": ["cv_object"],
         "n_jobs": [Integral, None],
@@ -128,6 +148,9 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
     balance: Any = "auto"
     entropy: Any = "auto"
     _: KW_ONLY
+    prior: Any = "auto"
+    sharpness: Any = "auto"
+    floor: Any = "auto"
     interactions: Any = "auto"
     ngrams: Any = "auto"
     phases: Any = "auto"
@@ -170,7 +193,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
         >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 10
         >>> model = SparseTensorClassifierCV(phases=None).fit(X, [a == b for a, b in X])
         >>> model.best_params_["interactions"], model.score(X, [a == b for a, b in X])
-        (2, 1.0)
+        ([('x0', 'x1')], 1.0)
         """
         self.__dict__.update(self._tuned((X, y, sample_weight), groups))
         return self
@@ -224,75 +247,70 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
                 hint="read a part of the source, and pass that",
             )
         self._validate_params()
+        penalties = self._given_penalties()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        grids = self._checked_grids()
-        searches = self._searches(data, groups, grids, seed)
-        tried = [(search, trial) for search in searches for trial in search.trials]
-        trials = [trial for _, trial in tried]
-        parameters = [self._chosen(trial, search.problem, seed) for search, trial in tried]
-        best = max((trial for trial in trials if trial.stage == 2), key=lambda trial: trial.mean)
-        index = trials.index(best)
-        estimator = SparseTensorClassifier(**parameters[index])
+        batch = self._read(data)
+        scorer = make_scorer(self.scoring, Problem.of(*batch.weighted()), batch.target.form)
+        strata = _strata(batch, groups)
+        splits = make_splits(strata, self.cv, seed)
+        if penalties is None:
+            splits = enough_splits(splits, strata)
+        plain = self._plain(data, _has_gaps(batch.observed))
+        problem = Problem.of(*learning.phase_batch(plain.fitted_, *data).weighted())
+        search = Search(problem, splits, scorer, seed, self.n_jobs, self.verbose)
+        limits = plain.min_support, plain.max_features
+        first = search.try_plain(plain.fitted_.cascade, *limits)
+        if penalties is None:  # "auto"
+            few = self._given().get("prior", 0) or first.mean >= PERFECT
+            penalties = () if few else automatic_penalties(problem.documents)
+        layouts = self._layouts(data, problem, plain) if penalties else {}
+        if penalties:
+            settings = settings_with_phases(self._given(), problem.documents)
+            search.try_with_phases(layouts, settings, penalties)
+        parameters = [self._parameters_of(trial, layouts, plain, seed) for trial in search.trials]
+        best = max((own for own in search.trials if own.stage == 2), key=lambda own: own.mean)
+        index = search.trials.index(best)
+        if best is first:
+            estimator = plain.set_params(**parameters[0])
+        else:
+            estimator = SparseTensorClassifier(**parameters[index]).fit(*data)
         return {
-            "best_estimator_": estimator.fit(*data),
+            "best_estimator_": estimator,
             "best_params_": parameters[index],
             "best_score_": best.mean,
             "best_index_": index,
-            "cv_results_": results_table(trials, parameters),
-            "n_splits_": max(len(trial.scores) for trial in trials),
+            "cv_results_": results_table(search.trials, parameters),
+            "n_splits_": len(splits),
         }
+
+    def _given(self) -> dict[str, Any]:
+        """Return the settings that are not chosen."""
+        return {name: own for name in Hyper._fields if (own := getattr(self, name)) != AUTO}
 
     def _common(self, missing: str = "ignore") -> dict[str, Any]:
         """Return the parameters that are passed on; `missing` is used if it is "auto"."""
         common = {name: getattr(self, name) for name in _COMMON}
-        return common if self.missing != "auto" else common | {"missing": missing}
+        return common if self.missing != AUTO else common | {"missing": missing}
 
-    def _checked_grids(self) -> Grids:
-        """Return the grids, or raise an error for a value that cannot be tried."""
-        grids = Grids(*(getattr(self, grid.name) for grid in fields(Grids)))
-        for grid in fields(Grids):
-            values = grid_values(getattr(grids, grid.name), ("auto",))
-            if not values:
-                hint = "give a value to try, or 'auto'"
-                raise ParameterError(f"{grid.name}: the grid is empty", hint=hint)
-            for value in values:
-                if isinstance(value, (list, tuple, np.ndarray)):
-                    raise ParameterError(f"{grid.name}: {value!r} is not a single value")
-                type(self)(**{grid.name: value})._validate_params()
-        return grids
-
-    def _searches(self, data: _Data, groups: Any, grids: Grids, seed: int) -> list[Search]:
-        """Return a finished search for each treatment of missing values."""
-        batch = self._read(data)
-        searches = [self._search(data, batch, grids, seed)]
-        strata = _strata(batch, groups)
-        splits = make_splits(strata, self.cv, seed)
-        used = enough_splits(splits, strata) if grids.automatic_phases else splits
-        if self.missing == "auto" and _has_gaps(batch.observed):
-            again = self._read(data, "category")
-            searches.append(self._search(data, again, grids, seed, "category"))
-        run_searches(searches, grids, used, complete=len(used) == len(splits))
-        return searches
-
-    def _search(
-        self, data: _Data, batch: Batch, grids: Grids, seed: int, missing: str = "ignore"
-    ) -> Search:
-        """Return the search on a batch, without trials."""
-        items, target, weight = batch.weighted()
-        grids.refuse_other_kinds(items.kind)
-        observed: dict[int, Observations]
-        if items.kind == "documents":
-            observed = {
-                n: items if n == 1 else self._read(data, missing, n).weighted()[0]
-                for n in grids.ngram_orders()
-            }
-        else:
-            orders = grids.interaction_orders(items, target.n_values, self.max_tuples)
-            observed = {order: Interactions(order).apply(items) for order in orders}
-        limits = self.min_support, self.max_features
-        problem = Problem.of(observed, target, weight, *limits, missing)
-        scorer = make_scorer(self.scoring, problem, batch.target.form)
-        return Search(problem, scorer, seed, self.n_jobs, self.verbose)
+    def _given_penalties(self) -> tuple[float, ...] | None:
+        """Return the penalties to try; None: they are "auto"."""
+        given = self.phases
+        if given is None or isinstance(given, str):
+            return () if given is None else None
+        penalties = tuple(given) if isinstance(given, (list, tuple, np.ndarray)) else (given,)
+        for penalty in penalties:
+            if not _FINITE.is_satisfied_by(penalty):
+                raise ParameterError(
+                    f"phases: {penalty!r} is not a penalty", hint="give finite numbers from 0 on"
+                )
+        if not penalties:
+            raise ParameterError("phases: no penalty is given", hint="give one, or None")
+        if prior := self._given().get("prior"):
+            raise ParameterError(
+                f"phases: none can be learnt with prior={prior:g}",
+                hint="set prior=0 or phases=None",
+            )
+        return tuple(map(float, penalties))
 
     def _read(self, data: _Data, missing: str = "ignore", ngrams: int = 1) -> Batch:
         """Return the data as a SparseTensorClassifier reads it."""
@@ -306,18 +324,72 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
             )
         return batch
 
-    def _chosen(self, trial: Trial, problem: Problem, seed: int) -> dict[str, Any]:
+    def _plain(self, data: _Data, gaps: bool) -> SparseTensorClassifier:
+        """Return the model without phases, chosen by leave-one-out, with all its parameters."""
+        ways = ("ignore", "category") if gaps and self.missing == AUTO else ("ignore",)
+        models = [self._plain_with(data, missing) for missing in ways]
+        if len(models) == 1:
+            return models[0]
+        losses = [_loss(model.fitted_, data) for model in models]
+        return models[int(np.argmin(losses))]
+
+    def _plain_with(self, data: _Data, missing: str) -> SparseTensorClassifier:
+        chosen = {name: getattr(self, name) for name in _CHOSEN}
+        limits: dict[str, Any] = {
+            "min_support": self.min_support,
+            "max_features": self.max_features,
+        }
+        standard = {"min_support": 1, "max_features": None}
+        limits = {name: standard[name] if own == AUTO else own for name, own in limits.items()}
+        parameters: dict[str, Any] = {**self._common(missing), **chosen, **limits}
+        model = SparseTensorClassifier(**parameters).fit(*data)
+        model.set_params(**model.chosen_params_)
+        return model
+
+    def _layouts(
+        self, data: _Data, problem: Problem, plain: SparseTensorClassifier
+    ) -> dict[Interactions, Layout]:
+        """Return the items with the conjunctions or n-grams to learn phases with."""
+        items, chosen = problem.observed, replace(plain.fitted_.model.interactions, chosen=None)
+        tried = [chosen]
+        if problem.documents and self.ngrams == AUTO:
+            tried = automatic_ngrams()
+        elif not problem.documents and self.interactions == AUTO:
+            orders = automatic_conjunctions(items, len(problem.classes), self.max_tuples)
+            tried = [*orders, chosen]
+        observed: dict[Any, tuple[Interactions, Observations]] = {}
+        for own in tried:
+            same = own.ngrams == chosen.ngrams
+            read = items if same else self._read(data, plain.missing, own.ngrams).weighted()[0]
+            made = own.apply(read)
+            columns = own.ngrams, frozenset(column.attribute for column in made.columns)
+            observed.setdefault(columns, (own, made))
+        limits = self.min_support, self.max_features
+        return {own: Layout.of(made, problem, *limits) for own, made in observed.values()}
+
+    def _parameters_of(
+        self,
+        trial: Trial,
+        layouts: Mapping[Interactions, Layout],
+        plain: SparseTensorClassifier,
+        seed: int,
+    ) -> dict[str, Any]:
         """Return the parameters of a SparseTensorClassifier for a trial."""
-        order, hyper, penalty = trial.candidate
+        interactions, hyper, penalty = trial.candidate
+        selected: Any = plain if penalty is None else layouts[interactions]
         phases = None
         if penalty is not None:
             options: Any = {"validation": 0, "random_state": seed, "verbose": self.verbose}
             phases = PhaseLearner((penalty,), max_iter=max(trial.steps, 1), **options)
-        chosen = {**self._common(problem.missing), **hyper._asdict(), "phases": phases}
-        if order > 1:
-            most = problem.max_features[order]
-            chosen |= {"min_support": problem.min_support, "max_features": most}
-        return chosen | {"ngrams" if problem.documents else "interactions": order}
+        return {
+            **self._common(plain.missing),
+            **hyper._asdict(),
+            "phases": phases,
+            "interactions": interactions.given,
+            "ngrams": interactions.ngrams,
+            "min_support": selected.min_support,
+            "max_features": selected.max_features,
+        }
 
     # --- the model that was chosen --------------------------------------------------------------
 
@@ -354,6 +426,13 @@ def _strata(batch: Batch, groups: Any) -> Strata:
     order = np.argsort(np.asarray(column.values))  # the order of first occurrence has no influence
     classes = np.argmax(column.matrix().toarray()[:, order], axis=1)
     return Strata(classes, batch.sample_weight > 0, read_groups(groups, len(classes)))
+
+
+def _loss(fitted: FittedModel, data: _Data) -> float:
+    """Return the loss of a model by leave-one-out; infinity with too few items."""
+    batch = learning.phase_batch(fitted, *data)
+    choice = choose_settings(fitted.cascade, *batch.weighted(), ())
+    return np.inf if choice is None else choice.loss
 
 
 def _has_gaps(observed: Observations) -> bool:

@@ -11,8 +11,7 @@ from sklearn.model_selection import KFold, PredefinedSplit, ShuffleSplit
 from stc import SparseTensorClassifierCV
 from stc._training import search
 from support.tuning_cases import (
-    FEW,
-    INF,
+    GIVEN,
     QUICK,
     at,
     documents,
@@ -28,7 +27,7 @@ def test_the_default_score_is_accuracy_less_some_log_loss() -> None:
     X, y = table()
     weight = rng_of(3).random(60) + 0.1
     cv = KFold(3)
-    model = SparseTensorClassifierCV(**FEW, phases=None, interactions=[1, 2], cv=cv)
+    model = SparseTensorClassifierCV(**GIVEN, phases=None, interactions=2, cv=cv)
     model.fit(X, y, weight)
     for row, setting in enumerate(model.cv_results_["params"]):
         for place, (learning, judged) in enumerate(cv.split(np.zeros(60))):
@@ -48,8 +47,7 @@ def test_a_weight_is_a_repetition() -> None:
     weight = rng_of(5).integers(1, 4, 60)
     copies = np.repeat(np.arange(60), weight)
     place = np.arange(60) % 3
-    phases = [None, INF]
-    weighted = SparseTensorClassifierCV(**FEW, interactions=1, phases=phases)
+    weighted = SparseTensorClassifierCV(**GIVEN, **QUICK)
     weighted.set_params(cv=PredefinedSplit(place)).fit(X, y, weight)
     repeated = clone(weighted).set_params(cv=PredefinedSplit(place[copies]))
     repeated.fit(X[copies], y[copies])
@@ -72,7 +70,7 @@ def test_weight_zero_is_absence(cv: Any) -> None:
         pairs = list(ShuffleSplit(3, random_state=0).split(np.zeros(60)))
         cv = pairs
         own = [tuple(np.flatnonzero(np.isin(present, part)) for part in pair) for pair in pairs]
-    model = SparseTensorClassifierCV(**FEW, phases=None, interactions=[1, 2], cv=cv)
+    model = SparseTensorClassifierCV(**GIVEN, phases=None, interactions=2, cv=cv)
     model.fit(X, y, weight)
     expected = clone(model).set_params(cv=own).fit(X[present], y[present], weight[present])
     assert_allclose(scores_of(model.cv_results_), scores_of(expected.cv_results_), atol=1e-12)
@@ -84,7 +82,7 @@ def test_documents_of_weight_zero_are_absent() -> None:
     X, y = documents(40, 0), hard(40, 0)
     weight = np.arange(40) % 3
     present = np.flatnonzero(weight)
-    model = SparseTensorClassifierCV(**FEW, phases=None, ngrams=[2, 1], cv=3).fit(X, y, weight)
+    model = SparseTensorClassifierCV(**GIVEN, phases=None, ngrams=2, cv=3).fit(X, y, weight)
     expected = clone(model).fit(at(X, present), at(y, present), weight[present])
     assert_allclose(scores_of(model.cv_results_), scores_of(expected.cv_results_), atol=1e-12)
     assert model.best_params_ == expected.best_params_
@@ -93,7 +91,7 @@ def test_documents_of_weight_zero_are_absent() -> None:
 def test_a_class_without_weight_is_no_class() -> None:
     X, y = table()
     weight = (y != "red").astype(float)
-    model = SparseTensorClassifierCV(**FEW, **QUICK, scoring="neg_log_loss", cv=3)
+    model = SparseTensorClassifierCV(**GIVEN, **QUICK, scoring="neg_log_loss", cv=3)
     model.fit(X, y, weight)
     assert model.classes_.tolist() == ["blue", "green"]
     assert np.isfinite(model.best_score_)

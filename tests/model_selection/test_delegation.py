@@ -13,8 +13,16 @@ from sklearn.exceptions import NotFittedError
 import stc
 from stc import NeverLearntError, SparseTensorClassifier, SparseTensorClassifierCV
 from support.models import paper_model
+from support.tuning_cases import NEUTRAL
 
-ONE: dict[str, Any] = {"power": 0.5, "balance": 1.0, "entropy": 1.0, "phases": None, "cv": 2}
+ONE: dict[str, Any] = {
+    "power": 0.5,
+    "balance": 1.0,
+    "entropy": 1.0,
+    **NEUTRAL,
+    "phases": None,
+    "cv": 2,
+}
 X = [["a", "u"], ["a", "v"], ["b", "u"], ["b", "v"]] * 5
 Y = ["x", "x", "y", "y"] * 5
 

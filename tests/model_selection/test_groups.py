@@ -18,7 +18,7 @@ from stc import SparseTensorClassifierCV, load_zoo
 from stc._input.groups import read_groups
 from stc._training.folds import Strata, enough_splits, make_splits
 from stc.exceptions import DataError
-from support.tuning_cases import FEW, ONE, QUICK, rng_of, scores_of, table
+from support.tuning_cases import GIVEN, ONE, QUICK, rng_of, scores_of, table
 
 GROUPS: dict[str, Callable[[list[int]], Any]] = {
     "list": lambda own: own,
@@ -56,7 +56,7 @@ def test_items_and_groups_without_weight_are_absent(cv: Any) -> None:
     groups = rng_of(8).integers(0, 12, 60)
     weight = (groups < 7) * (rng_of(9).random(60) < 0.8) * 2.0
     present = np.flatnonzero(weight)
-    model = SparseTensorClassifierCV(**FEW, phases=None, interactions=[1, 2], cv=cv)
+    model = SparseTensorClassifierCV(**GIVEN, phases=None, interactions=2, cv=cv)
     expected = clone(model).fit(X[present], y[present], weight[present], groups=groups[present])
     if cv is not None and not isinstance(cv, int):  # a splitter knows those that weigh nothing
         model.set_params(
@@ -108,7 +108,7 @@ def test_large_numbers_of_pandas_and_python_are_not_rounded() -> None:
 
 def test_groups_of_few_items_of_a_class_are_no_reason_to_warn() -> None:
     X, y = load_zoo()  # 4 amphibians for 5 folds; warnings are errors here
-    model = SparseTensorClassifierCV(**FEW, **QUICK).fit(X, y, groups=np.arange(len(y)) // 2)
+    model = SparseTensorClassifierCV(**GIVEN, **QUICK).fit(X, y, groups=np.arange(len(y)) // 2)
     assert model.n_splits_ == 5
 
 
@@ -144,7 +144,7 @@ def test_folds_of_groups_have_the_classes_in_proportion() -> None:
 )
 def test_groups_that_cannot_be(groups: Any, cv: int | None, message: str) -> None:
     X, y = table()
-    model = SparseTensorClassifierCV(**FEW, **QUICK, cv=cv)
+    model = SparseTensorClassifierCV(**GIVEN, **QUICK, cv=cv)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, groups=groups)
     assert not hasattr(model, "best_estimator_")
@@ -153,7 +153,7 @@ def test_groups_that_cannot_be(groups: Any, cv: int | None, message: str) -> Non
 def test_a_missing_group_names_the_item() -> None:
     X, y = table()
     with pytest.raises(DataError) as caught:
-        SparseTensorClassifierCV(**FEW, **QUICK).fit(X, y, groups=[1, 2, None] * 20)
+        SparseTensorClassifierCV(**GIVEN, **QUICK).fit(X, y, groups=[1, 2, None] * 20)
     assert caught.value.item == 2
     assert caught.value.hint == "give the item a group, a new one if it belongs to none"
 
@@ -165,9 +165,7 @@ def test_what_tells_groups_apart_is_not_mistaken_for_what_tells_classes() -> Non
     y = np.where(threads % 2, "yes", "no")
     hint = np.where(rng.random(400) < 0.75, y, np.where(y == "yes", "no", "yes"))
     X = [[own, f"t{thread}"] for own, thread in zip(hint, threads, strict=True)]
-    model = SparseTensorClassifierCV(
-        phases=None, interactions=1, power=0.5, balance=1.0, entropy=[0.0, 2.0], scoring="accuracy"
-    )
+    model = SparseTensorClassifierCV(phases=None, interactions=1, scoring="accuracy")
     by_lot = model.fit(X, y).best_score_
     apart = clone(model).fit(X, y, groups=threads).best_score_
     assert by_lot > 0.95

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from numpy.testing import assert_allclose
 
 from stc import SparseTensorClassifierCV
-from support.tuning_cases import FEW, INF, ONE, animals, answers, equal, rng_of, scores_of, table
+from support.tuning_cases import INF, ONE, answers, equal, rng_of, scores_of, table
 
 # ---------------------------------------------------------------- data
 
@@ -49,8 +48,8 @@ def test_phases_solve_what_the_plain_model_cannot(
 
 def test_conjunctions_solve_it_without_phases() -> None:
     X, y = parity(160, 2)
-    model = SparseTensorClassifierCV().fit(X, y)
-    assert model.best_params_["interactions"] == 3
+    model = SparseTensorClassifierCV(phases=None).fit(X, y)
+    assert max(map(len, model.best_params_["interactions"])) == 3
     assert model.score(*parity(300, 3)) == 1.0
 
 
@@ -60,7 +59,7 @@ def test_nothing_is_lost_on_noise() -> None:
     X = rng.choice(list("01"), (900, 4)).tolist()
     y = rng.choice(["a", "b"], 900, p=[0.7, 0.3])
     fits = [
-        SparseTensorClassifierCV(interactions=[1, 2], phases=phases, cv=3).fit(X[:150], y[:150])
+        SparseTensorClassifierCV(interactions=2, phases=phases, cv=3).fit(X[:150], y[:150])
         for phases in ("auto", None)
     ]
     accuracies = [own.score(X[150:], y[150:]) for own in fits]
@@ -84,7 +83,7 @@ def test_an_immense_penalty_leaves_the_plain_model() -> None:
     splits = [(np.arange(60), np.arange(60, 90)), (np.arange(20, 80), np.r_[:20, 80:90])]
     strange = X.with_columns(pl.lit("new").alias(name) for name in X.columns)
     frame = pl.concat([X[:60], strange[60:75], X[75:]])
-    model = SparseTensorClassifierCV(**ONE, phases=[None, 1e9], scoring="accuracy", cv=splits)
+    model = SparseTensorClassifierCV(**ONE, phases=[1e9], scoring="accuracy", cv=splits)
     scores = scores_of(model.fit(frame, y).cv_results_)
     assert len(scores) > 1
     assert_allclose(scores, np.broadcast_to(scores[0], scores.shape), atol=1e-12)
@@ -93,7 +92,7 @@ def test_an_immense_penalty_leaves_the_plain_model() -> None:
 def test_where_nothing_can_be_learnt_phases_are_no_better() -> None:
     """Every value is in one item only, so no item left out is known at all."""
     X, y = [[f"v{k}"] for k in range(12)], ["a", "b", "c"] * 4
-    model = SparseTensorClassifierCV(**ONE, phases=[None, 1.0], cv=3).fit(X, y)
+    model = SparseTensorClassifierCV(**ONE, phases=[1.0], cv=3).fit(X, y)
     means = model.cv_results_["mean_test_score"]
     assert means[1:] == pytest.approx(means[0], abs=1e-9)
     assert model.best_params_["phases"] is None
@@ -101,26 +100,52 @@ def test_where_nothing_can_be_learnt_phases_are_no_better() -> None:
 
 def test_all_values_missing() -> None:
     X, y = [[None, None]] * 12, ["a", "b", "b"] * 4
-    model = SparseTensorClassifierCV(**ONE, phases=[None, 1.0, INF], missing="ignore", cv=3)
+    model = SparseTensorClassifierCV(**ONE, phases=[1.0], missing="ignore", cv=3)
     assert_allclose(answers(model.fit(X, y), X), [[1 / 3, 2 / 3]] * 12)
     assert model.cv_results_["mean_test_score"] == pytest.approx(model.best_score_, abs=1e-6)
 
 
-def test_infinite_penalty_is_only_the_sharpness() -> None:
-    X, y = animals(120, 0)
-    shared = {**FEW, "interactions": [1, 2], "cv": 3}
-    accuracy = SparseTensorClassifierCV(**shared, phases=[None, INF], scoring="accuracy").fit(X, y)
-    loss = clone(accuracy).set_params(scoring="neg_log_loss").fit(X, y)
-    plain = np.array([own["phases"] is None for own in accuracy.cv_results_["params"]])
-    assert plain.sum() == (~plain).sum() == 8
-    assert_array_equal(
-        scores_of(accuracy.cv_results_)[plain], scores_of(accuracy.cv_results_)[~plain]
+def test_given_settings_are_used_with_phases() -> None:
+    """A floor is part of what is judged; a sharpness is a factor of the one that is learnt."""
+    X, y = equal(90, 0)
+    shared = {**ONE, "phases": [0.5], "cv": 3}
+    plain = SparseTensorClassifierCV(**shared).fit(X, y)
+    floored = SparseTensorClassifierCV(**shared | {"floor": 0.2}).fit(X, y)
+    sharp = SparseTensorClassifierCV(**shared | {"sharpness": 2.0}).fit(X, y)
+    for model, name, value in ((floored, "floor", 0.2), (sharp, "sharpness", 2.0)):
+        assert model.best_index_ > 0
+        assert model.best_params_[name] == getattr(model.best_estimator_, name) == value
+    assert floored.predict_proba(X).min() >= 0.2 * (y == "same").mean() * 0.99
+    assert floored.best_score_ < plain.best_score_
+    assert sharp.sharpness_ == pytest.approx(2 * sharp.fitted_.model.phases[0,].sharpness)
+
+
+def test_the_floor_is_judged() -> None:
+    X, y = equal(120, 5)
+    splits = [(np.arange(80), np.arange(80, 120))]
+    seen: list[np.ndarray] = []
+
+    def keep(estimator: Any, X: Any, y: Any) -> float:
+        seen.append(estimator.predict_proba(X))
+        return 0.0
+
+    SparseTensorClassifierCV(**ONE | {"floor": 0.3}, phases=[0.5], scoring=keep, cv=splits).fit(
+        X, y
     )
-    means = loss.cv_results_["mean_test_score"]
-    assert (means[~plain] > means[plain] + 0.01).all()
-    assert loss.best_params_["phases"].penalties == (INF,)
-    best = loss.best_estimator_
-    calm = copy.deepcopy(best).set_params(phases={})
-    fresh = animals(200, 1)[0]
-    assert_array_equal(best.predict(fresh), calm.predict(fresh))
-    assert (best.predict_proba(fresh) != calm.predict_proba(fresh)).any()
+    shares = np.unique(y[:80], return_counts=True)[1]
+    least = 0.3 * (shares + 1 / 2) / (80 + 1)
+    for P in seen:
+        assert (least - 1e-12 <= P).all()
+        assert_allclose(P.sum(axis=1), 1.0)
+    assert len(seen) > 1
+
+
+def test_a_prior_goes_with_no_phases() -> None:
+    X, y = equal(60, 0)
+    model = SparseTensorClassifierCV(interactions=1, prior=1.0, cv=3).fit(X, y)
+    assert len(model.cv_results_["params"]) == 1
+    assert model.best_params_["prior"] == 1.0
+    with pytest.raises(
+        ValueError, match=r"none can be learnt with prior=1; set prior=0 or phases=None"
+    ):
+        model.set_params(phases=[1.0]).fit(X, y)

@@ -16,7 +16,7 @@ from stc import SparseTensorClassifierCV
 from support.sklearn_checks import measurements, run_check
 from support.tuning_cases import QUICK
 
-CHECKED = SparseTensorClassifierCV(0.5, 1.0, [0.0, 1.0], **QUICK, cv=3)
+CHECKED = SparseTensorClassifierCV(0.5, 1.0, **QUICK, cv=3)
 
 
 @measurements

@@ -16,7 +16,7 @@ from sklearn.model_selection import (
 
 from stc import SparseTensorClassifierCV
 from support.tuning_cases import (
-    FEW,
+    GIVEN,
     ONE,
     QUICK,
     assert_same_search,
@@ -39,7 +39,7 @@ SPLITTERS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", SPLITTERS)
 def test_splitters_of_scikit_learn(name: str) -> None:
     X, y = table()
-    model = SparseTensorClassifierCV(**FEW, **QUICK, scoring="accuracy", cv=SPLITTERS[name]())
+    model = SparseTensorClassifierCV(**GIVEN, **QUICK, scoring="accuracy", cv=SPLITTERS[name]())
     grid = searched(model.fit(X, y), X, y)
     assert_same_search(model, grid)
     assert_array_equal(model.cv_results_["rank_test_score"], grid.cv_results_["rank_test_score"])
@@ -61,8 +61,8 @@ def test_few_items_are_dealt_several_times(items: int, splits: int) -> None:
 def test_an_iterator_of_splits_is_used_once() -> None:
     X, y = table()
     splits = list(KFold(3).split(np.zeros(60)))
-    one = SparseTensorClassifierCV(**FEW, **QUICK, cv=iter(splits)).fit(X, y)
-    other = SparseTensorClassifierCV(**FEW, **QUICK, cv=splits).fit(X, y)
+    one = SparseTensorClassifierCV(**GIVEN, **QUICK, cv=iter(splits)).fit(X, y)
+    other = SparseTensorClassifierCV(**GIVEN, **QUICK, cv=splits).fit(X, y)
     assert_array_equal(scores_of(one.cv_results_), scores_of(other.cv_results_))
 
 
@@ -75,7 +75,7 @@ def test_a_splitter_of_groups_needs_groups() -> None:
 def test_a_splitter_gets_the_groups_as_gridsearchcv_gives_them() -> None:
     X, y = table()
     groups = [f"person {k // 4}" for k in range(60)]
-    model = SparseTensorClassifierCV(**FEW, **QUICK, scoring="accuracy", cv=GroupKFold(3))
+    model = SparseTensorClassifierCV(**GIVEN, **QUICK, scoring="accuracy", cv=GroupKFold(3))
     model.fit(X, y, groups=groups)
     splits = list(GroupKFold(3).split(X, y, groups))
     assert_same_search(model, searched(model.set_params(cv=splits), X, y))

@@ -93,7 +93,7 @@ def _phases():
 
 def _tuned():
     X, y = [[a, b] for a in "uvw" for b in "uvw"] * 4, list("xyzxxyyzz") * 4
-    tuned = SparseTensorClassifierCV(balance=[1.0], entropy=[0.0, 1.0], interactions=1, phases=None)
+    tuned = SparseTensorClassifierCV(balance=1.0, interactions=1, phases=None)
     return tuned.fit(X, y), X[:9], y[:9]
 
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from stc import PhaseLearner, SparseTensorClassifier
+from stc._core import formulas
 from stc._core.formulas import Hyper as Settings
 from stc._training.crossfit import CrossFit
 from support.models import paper_model
@@ -104,6 +106,23 @@ def cross_fit(
     batch = fitted.fitted_.reader.batch(X, y, weights, learnt)
     parts = batch.observed, batch.target.column, batch.sample_weight
     return CrossFit.from_model(learnt, learnt.policy[0], *parts, np.asarray(fold))
+
+
+def probabilities(cross: CrossFit, hyper: Settings) -> np.ndarray:
+    """Probabilities of the items by the corpus without their fold, without phases."""
+    n_features = cross.mass.shape[0]
+    xp = np.ones(len(cross.features)) if cross.x is None else cross.x**hyper.power
+    # The last column is for unknown features.
+    X = sp.csr_array((xp, cross.features, cross.offsets), shape=(cross.n_items, n_features + 1))
+    P = np.empty(cross.truth.shape)
+    for fold, (data, frequencies) in enumerate(
+        zip(cross.weights(hyper), cross.frequencies, strict=True)
+    ):
+        W = sp.csr_array((data, cross.mass.indices, cross.mass.indptr), shape=cross.mass.shape)
+        U = X[:, :n_features] @ W.toarray()
+        power = hyper.power / hyper.sharpness
+        P[cross.fold == fold] = formulas.probabilities(U, power, frequencies)[cross.fold == fold]
+    return P
 
 
 def entries_of(fitted: SparseTensorClassifier) -> list[tuple[Any, Any]]:

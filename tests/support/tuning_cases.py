@@ -1,4 +1,4 @@
-"""Data to tune with, and grids that are quick."""
+"""Data to tune with, and parameters that are quick."""
 
 import math
 from typing import Any
@@ -15,11 +15,12 @@ from stc._core.formulas import Hyper
 from support.models import paper_model
 
 INF = math.inf
-# Plain, one hyper-parameter each, no conjunctions: the quickest there is.
+# No phases, no conjunctions: the quickest there is.
 QUICK: dict[str, Any] = {"phases": None, "interactions": 1}
-ONE: dict[str, Any] = {"power": 0.5, "balance": 1.0, "entropy": 0.0, "interactions": 1}
+NEUTRAL: dict[str, Any] = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0}
+ONE: dict[str, Any] = {"power": 0.5, "balance": 1.0, "entropy": 0.0, "interactions": 1, **NEUTRAL}
 # No two classes get the same of these, so that no rounding decides which is the more probable.
-FEW: dict[str, Any] = {"power": [1 / 3, 0.9], "balance": 0.7, "entropy": [0.0, 1.0]}
+GIVEN: dict[str, Any] = {"power": 1 / 3, "balance": 0.7, "entropy": 1.0, **NEUTRAL}
 COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
 
 

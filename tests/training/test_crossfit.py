@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.oracle import Hyper, learn
-from support.phase_cases import FEW, MODEST, cross_fit, entries_of, equal_or_not, model, ours
+from support.phase_cases import (
+    FEW,
+    MODEST,
+    cross_fit,
+    entries_of,
+    equal_or_not,
+    model,
+    ours,
+    probabilities,
+)
 from support.phase_oracle import tuples, with_conjunctions
 from support.strategies import Data, hypers, soft, tables
 
@@ -33,8 +42,7 @@ def test_cross_fitted_probabilities_are_those_of_models_without_the_fold(
     fold = draws.draw(st.lists(st.integers(0, 2), min_size=len(data), max_size=len(data)))
     fitted = model(**options).fit(data.records, data.y, sample_weight=data.weights)
     cross = cross_fit(fitted, data.records, data.y, data.weights, fold)
-    found = cross.probabilities([ours(hyper) for hyper in several])
-    assert len(found) == len(several)
+    found = [probabilities(cross, ours(hyper)) for hyper in several]
     for number in set(fold):
         rest = data.take(n for n in range(len(data)) if fold[n] != number)
         left_out = [n for n in range(len(data)) if fold[n] == number]
@@ -95,7 +103,8 @@ def test_items_with_missing_values_are_left_out_in_full(missing: str) -> None:
     y, fold = dice.integers(0, 3, 30), np.arange(30) % 3
     several = [Hyper(), Hyper(1, 0, 0), Hyper(0.3, 0.5, 2)]
     fitted = model(missing=missing).fit(X, y)
-    found = cross_fit(fitted, X, y, None, fold).probabilities([ours(own) for own in several])
+    cross = cross_fit(fitted, X, y, None, fold)
+    found = [probabilities(cross, ours(own)) for own in several]
     for hyper, proba in zip(several, found, strict=True):
         for number in range(3):
             other = model(hyper, missing=missing).fit(X[fold != number], y[fold != number])
@@ -117,7 +126,7 @@ def test_items_that_were_not_learnt_leave_the_corpus_as_it_is() -> None:
     cross = cross_fit(fitted, others, ["A", "A", "A", "A", "B", "B"], None, [0, 1, 0, 1, 0, 1])
     np.testing.assert_array_equal(cross.corpora, [mass, mass])
     expected = fitted.predict_proba(others)
-    np.testing.assert_allclose(cross.probabilities([ours(Hyper())])[0], expected, atol=1e-12)
+    np.testing.assert_allclose(probabilities(cross, ours(Hyper())), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 17, 60, 10**6])

@@ -6,7 +6,6 @@ return new arrays. Absent entries stay absent, so no zero is ever raised to a po
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,25 +108,11 @@ def log_weights(C: sparse.csr_array, hyper: Hyper, frequencies: Floats) -> spars
     """
     per_class = sum_at(C.indices, C.data, C.shape[1])
     C = with_prior(C, hyper.prior, frequencies)
-    return next(log_weights_of_many(C, [hyper], per_class))
-
-
-def log_weights_of_many(
-    C: sparse.csr_array, settings: Iterable[Hyper], per_class: Floats | None = None
-) -> Iterator[sparse.csr_array]:
-    """Yield `ln W_ij` for each setting, sharing intermediate results; `C` has its prior."""
-    balanced: dict[float, Floats] = {}
-    log_H: Floats | None = None
-    for power, balance, entropy, *_ in settings:
-        if balance not in balanced:
-            balanced[balance] = log_balanced(C, balance, per_class)
-        log_W = power * balanced[balance]
-        if entropy != 0:
-            if log_H is None:
-                with np.errstate(divide="ignore"):
-                    log_H = np.log(entropy_weights(C, per_class))[items_of(C.indptr)]
-            log_W += entropy * log_H
-        yield with_data(C, log_W)
+    log_W = hyper.power * log_balanced(C, hyper.balance, per_class)
+    if hyper.entropy != 0:
+        with np.errstate(divide="ignore"):
+            log_W += hyper.entropy * np.log(entropy_weights(C, per_class))[items_of(C.indptr)]
+    return with_data(C, log_W)
 
 
 def weights(log_W: sparse.csr_array) -> tuple[sparse.csr_array, bool]:

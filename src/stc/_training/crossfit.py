@@ -6,7 +6,6 @@ applied as formulas on arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,8 +27,6 @@ from stc._training.objective import Objective
 _ROUNDING = 1e-9
 # Number of amplitudes that are counted at a time.
 _AMPLITUDES_AT_A_TIME = 1 << 23
-# Number of cells up to which the weights of several settings are computed side by side.
-_MAX_CELLS = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -184,78 +181,34 @@ class CrossFit:
 
     def weights(self, hyper: Hyper) -> Floats:
         """Return `W_ij` of each entry without each fold, a row per fold, each up to a factor."""
-        return np.concatenate([self._weights(data, [hyper]) for data in self.corpora])
+        by_fold = zip(self.corpora, self.frequencies, strict=True)
+        return np.stack([self._weights(*own, hyper) for own in by_fold])
 
-    def _weights(self, data: Floats, hypers: Sequence[Hyper]) -> Floats:
-        """Return `W_ij` of entries with these masses, a row per setting."""
+    def _weights(self, data: Floats, frequencies: Floats, hyper: Hyper) -> Floats:
+        """Return `W_ij` of entries with these masses."""
         nonzero = data > 0
         rows = items_of(self.mass.indptr)[nonzero]
         indptr = offsets_of(np.bincount(rows, minlength=self.mass.shape[0]))
         parts = data[nonzero], self.mass.indices[nonzero], indptr
         C = sparse.csr_array(parts, shape=self.mass.shape)
-        W = np.zeros((len(hypers), len(data)))
-        for row, log_W in zip(W, formulas.log_weights_of_many(C, hypers), strict=True):
-            row[nonzero] = formulas.weights(log_W)[0].data
+        W = np.zeros(len(data))
+        W[nonzero] = formulas.weights(formulas.log_weights(C, hyper, frequencies))[0].data
         return W
+
+    @cached_property
+    def class_mass(self) -> Floats:
+        """Total weight of each class without each fold, a row per fold."""
+        mass = self.truth * self._corpus_weight[:, None]
+        by_fold = np.zeros((self.n_folds, mass.shape[1]))
+        np.add.at(by_fold, self.fold, mass)
+        return np.asarray(np.maximum(mass.sum(axis=0) - by_fold, 0.0))
 
     @cached_property
     def frequencies(self) -> Floats:
         """Class frequencies without each fold, a row per fold."""
-        mass = self.truth * self._corpus_weight[:, None]
-        by_fold = np.zeros((self.n_folds, mass.shape[1]))
-        np.add.at(by_fold, self.fold, mass)
-        remaining = np.maximum(mass.sum(axis=0) - by_fold, 0.0)
-        totals = remaining.sum(axis=1, keepdims=True)
-        uniform = np.full(remaining.shape, 1 / remaining.shape[1])
-        return np.asarray(np.divide(remaining, totals, out=uniform, where=totals > 0))
-
-    def test_probabilities(self, hypers: Sequence[Hyper]) -> list[Floats]:
-        """Return the probabilities of the items that are not in the corpus, for each setting."""
-        last = self.n_folds - 1
-        return [P[self.fold == last] for P in self.probabilities(hypers, [last])]
-
-    def probabilities(
-        self, hypers: Sequence[Hyper], folds: Iterable[int] | None = None
-    ) -> list[Floats]:
-        """Return the probabilities of the items by the corpus without their fold, by setting.
-
-        With `folds`, only the rows of items in these folds are computed.
-        """
-        folds = list(range(self.n_folds) if folds is None else folds)
-        results = [np.empty(self.truth.shape) for _ in hypers]
-        by_power: dict[float, list[int]] = {}
-        for number, hyper in enumerate(hypers):
-            by_power.setdefault(hyper.power if self.x is not None else 1.0, []).append(number)
-        for power, numbers in by_power.items():
-            Xp = self._matrix(power)
-            for fold in folds:
-                items = np.flatnonzero(self.fold == fold)
-                rows = Xp[items]
-                for batch in _batches(numbers, self.mass.shape):
-                    U = rows @ self._stacked([hypers[k] for k in batch], fold)
-                    for number, scores in zip(batch, np.split(U, len(batch), axis=1), strict=True):
-                        p = hypers[number].power / hypers[number].sharpness
-                        results[number][items] = formulas.probabilities(
-                            np.ascontiguousarray(scores), p, self.frequencies[fold]
-                        )
-        return results
-
-    def _stacked(self, hypers: Sequence[Hyper], fold: int) -> Floats:
-        """Return the weights of several settings side by side, features x (settings x classes)."""
-        n_features, n_classes = self.mass.shape
-        # The last row is for unknown features.
-        table = np.zeros((n_features + 1, len(hypers) * n_classes))
-        outside = self.in_corpus is not None and fold == self.n_folds - 1
-        data = np.asarray(self.mass.data if outside else self.corpora[fold])
-        for number, W in enumerate(self._weights(data, hypers)):
-            table[items_of(self.mass.indptr), self.mass.indices + number * n_classes] = W
-        return table
-
-    def _matrix(self, power: float) -> sparse.csr_array:
-        """Return `x_j^p`, items x features; the last column is for unknown features."""
-        xp = np.ones(len(self.features)) if self.x is None else self.x**power
-        shape = (self.n_items, self.mass.shape[0] + 1)
-        return sparse.csr_array((xp, self.features, self.offsets), shape=shape)
+        totals = self.class_mass.sum(axis=1, keepdims=True)
+        uniform = np.full(self.class_mass.shape, 1 / self.class_mass.shape[1])
+        return np.asarray(np.divide(self.class_mass, totals, out=uniform, where=totals > 0))
 
     def objective(self, hyper: Hyper, items: NDArray[Any] | None = None) -> Objective:
         """Return the objective of phases on these items (None: all)."""
@@ -279,9 +232,3 @@ def _ranges(
     bounds = offsets_of(lengths)
     numbers = np.repeat(np.arange(len(lengths)), lengths)
     return numbers, np.arange(bounds[-1]) + (starts - bounds[:-1])[numbers]
-
-
-def _batches(numbers: list[int], shape: tuple[int, int]) -> list[list[int]]:
-    """Return the settings in batches whose weights fit side by side."""
-    size = max(_MAX_CELLS // max(shape[0] * shape[1], 1), 1)
-    return [numbers[start : start + size] for start in range(0, len(numbers), size)]

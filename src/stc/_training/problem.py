@@ -1,9 +1,8 @@
-"""The data of a search: items as matrices, one for each order of interactions, and classes."""
+"""The data of a search: items and their classes, and matrices of them with conjunctions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from stc._core.cascade import Cascade
 from stc._core.formulas import Floats
 from stc._core.matrix import FeatureMatrix
 from stc._core.observations import Column, Observations
@@ -25,73 +25,97 @@ _SUPPORT, _MANY_ITEMS = 2, 5000
 
 @dataclass(frozen=True)
 class Problem:
-    """Items as matrices and their classes.
+    """Items and their classes.
 
     Attributes
     ----------
-    layouts
-        The items for each order of interactions or n-grams.
+    observed, target, sample_weight
+        The items, their classes and their weights.
     classes
         The classes, sorted.
-    truth, sample_weight
-        The target of each item as shares of the classes, and its weight.
-    min_support, max_features
-        How conjunctions are selected; max_features for each order.
-    documents
-        Whether the items are documents.
-    missing
-        How missing values are treated.
+    truth
+        The target of each item as shares of the classes.
     """
 
-    layouts: Mapping[int, FeatureMatrix]
+    observed: Observations
+    target: Column
+    sample_weight: Floats
     classes: NDArray[Any]
     truth: Floats
-    sample_weight: Floats
-    min_support: int
-    max_features: Mapping[int, int | None]
-    documents: bool
-    missing: str
 
     @classmethod
-    def of(
-        cls,
-        observed: Mapping[int, Observations],
-        target: Column,
-        sample_weight: Floats,
-        min_support: Any,
-        max_features: Any,
-        missing: str,
-    ) -> Problem:
-        """Build it from the items for each order; "auto" chooses min_support and max_features."""
+    def of(cls, observed: Observations, target: Column, sample_weight: Floats) -> Problem:
+        """Build it from items of positive weight."""
         values = np.asarray(target.values)
         order = np.argsort(values)
         truth = target.matrix().toarray()[:, order]
         truth /= np.maximum(truth.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         used = truth.any(axis=0)
-        truth, weight = truth[:, used], np.array(sample_weight)
-        support = min_support
-        if min_support == "auto":
-            support = _SUPPORT + (len(truth) >= _MANY_ITEMS)
-        layouts = {n: FeatureMatrix.of(items) for n, items in observed.items()}
-        documents = next(iter(observed.values())).kind == "documents"
-        most = dict.fromkeys(layouts, max_features)
-        if max_features == "auto":
-            for n, layout in layouts.items():
-                most[n] = layout.affordable(truth, weight, support, _MOST_PER_ITEM)
-                most[n] = most[n] if documents else min(_MOST_CONJUNCTIONS, most[n])
-        classes = values[order][used]
-        return cls(layouts, classes, truth, weight, support, most, documents, missing)
+        weight = np.array(sample_weight)
+        return cls(observed, target, weight, values[order][used], truth[:, used])
 
-    def cross_fit(self, order: int, split: Split, n_folds: int, seed: int) -> CrossFit:
+    @property
+    def documents(self) -> bool:
+        """Whether the items are documents."""
+        return self.observed.kind == "documents"
+
+    def test_probabilities(
+        self, cascade: Cascade, split: Split, min_support: int, max_features: int | None
+    ) -> Floats:
+        """Return the probabilities of the test items by the training items alone.
+
+        The settings are those of a fitted model, and so are the attributes of conjunctions; which
+        of these are kept is selected again.
+        """
+        train = np.zeros(len(self.truth), dtype=bool)
+        train[split.train] = True
+        items = self.observed.select(train), self.target.select(train), self.sample_weight[train]
+        whole = replace(cascade.model.interactions, chosen=None)
+        interactions = whole.select(*items, min_support, max_features)
+        model = replace(cascade.model.cleared(), interactions=interactions).with_items(*items)
+        test = np.zeros(len(train), dtype=bool)
+        test[split.test] = True
+        fitted = Cascade(model, cascade.policy, cascade.hyper, cascade.max_tuples)
+        P = np.zeros((len(train), len(self.classes)))
+        columns = np.searchsorted(self.classes, model.classes)
+        P[np.ix_(test, columns)] = fitted.probabilities(self.observed.select(test))
+        return np.asarray(P[split.test])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Items as a matrix, with conjunctions or n-grams, and how these are selected."""
+
+    matrix: FeatureMatrix
+    min_support: int
+    max_features: int | None
+
+    @classmethod
+    def of(
+        cls, observed: Observations, problem: Problem, min_support: Any, max_features: Any
+    ) -> Layout:
+        """Build it from items with conjunctions; "auto" chooses min_support and max_features."""
+        matrix = FeatureMatrix.of(observed)
+        if not matrix.conjunctions.any():
+            return cls(matrix, 1, None)
+        truth, weight = problem.truth, problem.sample_weight
+        if min_support == "auto":
+            min_support = _SUPPORT + (len(truth) >= _MANY_ITEMS)
+        if max_features == "auto":
+            max_features = matrix.affordable(truth, weight, min_support, _MOST_PER_ITEM)
+            if observed.kind != "documents":
+                max_features = min(_MOST_CONJUNCTIONS, max_features)
+        return cls(matrix, min_support, max_features)
+
+    def cross_fit(self, problem: Problem, split: Split, n_folds: int, seed: int) -> CrossFit:
         """Return both parts of a split, with the features that the training items select."""
-        layout = self.layouts[order]
         items = np.concatenate([split.train, split.test])
         train = np.arange(len(items)) < len(split.train)
-        truth, weight = self.truth[items], self.sample_weight[items]
-        matrix = layout.matrix[items]
-        if order > 1:
-            selecting = split.train, self.truth, self.sample_weight
-            keep = layout.strongest(*selecting, self.min_support, self.max_features[order])
+        truth, weight = problem.truth[items], problem.sample_weight[items]
+        matrix = self.matrix.matrix[items]
+        if self.matrix.conjunctions.any():
+            selecting = split.train, problem.truth, problem.sample_weight
+            keep = self.matrix.strongest(*selecting, self.min_support, self.max_features)
             matrix = sparse.csr_array(matrix[:, np.flatnonzero(keep)])
         classes = np.argmax(truth[train], axis=1)
         fold = np.zeros(len(items), dtype=np.int64)

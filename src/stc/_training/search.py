@@ -1,26 +1,27 @@
-"""Search over settings: each is scored on items that are left out of the corpus."""
+"""Scores of the plain model and of candidates with phases on items left out of the corpus."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
-from scipy.special import log_softmax
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.utils.parallel import Parallel, delayed
 
-from stc._core.formulas import Floats, Hyper
+from stc._core.cascade import Cascade
+from stc._core.formulas import Floats, Hyper, floor_of
+from stc._core.interactions import Interactions
 from stc._core.target import TargetForm
-from stc._training.candidates import Candidate, Grids, with_other_penalties
+from stc._training.candidates import Candidate, with_penalties
 from stc._training.descent import Descent, random_start, scaled_penalty
 from stc._training.folds import Split, small_splits
-from stc._training.problem import Problem
+from stc._training.problem import Layout, Problem
 from stc._utils.progress import Progress
 from stc.exceptions import ParameterError
 
@@ -38,7 +39,7 @@ _PROMISING, _FINALISTS = 3, 2
 # Last round: iterations after which the test items are scored.
 _CHECKPOINTS = (40, 70, 120, 200)
 # Scores from here on cannot be improved noticeably.
-_PERFECT = 0.9999
+PERFECT = 0.9999
 
 
 @dataclass
@@ -61,88 +62,76 @@ class Search:
     """Scores of candidates on splits of one problem."""
 
     problem: Problem
+    splits: Sequence[Split]
     score: ScoreFunction
     seed: int
     n_jobs: int | None
     verbose: bool | None
     trials: list[Trial] = field(default_factory=list)
 
-    @property
-    def best(self) -> float:
-        """The highest mean score so far."""
-        return max((trial.mean for trial in self.trials), default=-np.inf)
+    def try_plain(self, cascade: Cascade, min_support: int, max_features: int | None) -> Trial:
+        """Score the settings and conjunctions of a fitted model, counted anew on each split."""
+        predicted = delayed(self.problem.test_probabilities)
+        tasks = [predicted(cascade, split, min_support, max_features) for split in self.splits]
+        results: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        scores = [self.score(s.test, P) for s, P in zip(self.splits, results, strict=True)]
+        candidate = Candidate(cascade.model.interactions, cascade.hyper, None)
+        self.trials.append(Trial(candidate, 0, scores, stage=2))
+        return self.trials[-1]
 
-    def try_plain(self, candidates: Sequence[Candidate], splits: Sequence[Split]) -> None:
-        """Score candidates without phases: all at once on the corpus of each split."""
-        for order in {candidate.order: None for candidate in candidates}:
-            of_order = [candidate for candidate in candidates if candidate.order == order]
-            tasks = [delayed(self._predict_split)(order, of_order, split) for split in splits]
-            results: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
-            for place, candidate in enumerate(of_order):
-                by_split = [by_candidate[place] for by_candidate, _ in results]
-                if candidate.penalty is not None:
-                    by_split = self._sharpened(by_split, splits, [known for _, known in results])
-                scores = [self.score(s.test, P) for s, P in zip(splits, by_split, strict=True)]
-                self.trials.append(Trial(candidate, 0, scores, stage=2))
+    def try_with_phases(
+        self,
+        layouts: Mapping[Interactions, Layout],
+        settings: Iterable[Hyper],
+        penalties: Sequence[float],
+    ) -> None:
+        """Learn phases, in two rounds if there are more candidates than go into the last."""
+        candidates = [Candidate(*own, None) for own in product(layouts, settings)]
+        if len(candidates) * len(penalties) > _FINALISTS:
+            candidates = self._finalists(layouts, candidates, penalties)
+        else:
+            candidates = with_penalties(candidates, penalties)
+        self._descend(layouts, candidates, self.splits, _CHECKPOINTS, stage=2)
 
-    def _predict_split(
-        self, order: int, candidates: Sequence[Candidate], split: Split
-    ) -> tuple[list[Floats], NDArray[np.bool_]]:
-        """Return the probabilities of each candidate, and which items have known features."""
-        cross = self.problem.cross_fit(order, split, 1, self.seed)
-        hypers = list(dict.fromkeys(candidate.hyper for candidate in candidates))
-        by_hyper = dict(zip(hypers, cross.test_probabilities(hypers), strict=True))
-        known = cross.n_amplitudes[len(split.train) :] > 0
-        return [by_hyper[candidate.hyper] for candidate in candidates], known
+    def _finalists(
+        self,
+        layouts: Mapping[Interactions, Layout],
+        candidates: Sequence[Candidate],
+        penalties: Sequence[float],
+    ) -> list[Candidate]:
+        """Return the candidates that score highest on few items with few iterations.
 
-    def _sharpened(
-        self, by_split: list[Floats], splits: Sequence[Split], known: list[NDArray[np.bool_]]
-    ) -> list[Floats]:
-        """Return the probabilities of known items with the best sharpness, of others unchanged."""
-        items = np.concatenate([s.test[mask] for s, mask in zip(splits, known, strict=True)])
-        if not len(items):
-            return by_split
-        P = np.concatenate([P[mask] for P, mask in zip(by_split, known, strict=True)])
-        sharp = _sharpen(P, self.problem.truth[items], self.problem.sample_weight[items])
-        bounds = np.cumsum([mask.sum() for mask in known])[:-1]
-        changed = [P.copy() for P in by_split]
-        for P, mask, part in zip(changed, known, np.split(sharp, bounds), strict=True):
-            P[mask] = part
-        return changed
+        The first penalty is tried with all settings, the others with the best of them.
+        """
+        splits = small_splits(self.splits, self.seed)
 
-    def try_with_phases(self, grids: Grids, splits: Sequence[Split]) -> None:
-        """Learn phases, for "auto" in two rounds."""
-        candidates = grids.fit_phases(self.problem.layouts, self.problem.documents)
-        if grids.automatic_phases:
-            candidates = self._finalists(candidates, small_splits(splits, self.seed))
-        if candidates:
-            self._descend(candidates, splits, _CHECKPOINTS, stage=2)
+        def tried(penalties: Sequence[float], of: Iterable[Candidate]) -> list[Trial]:
+            several = with_penalties(of, penalties)
+            return self._descend(layouts, several, splits, _FIRST_ROUND, stage=1)
 
-    def _finalists(self, candidates: list[Candidate], splits: list[Split]) -> list[Candidate]:
-        """Return the candidates that score highest on few items with few iterations."""
-        tried = self._descend(candidates, splits, _FIRST_ROUND, stage=1)
-        promising = sorted(tried, key=lambda trial: -trial.mean)[:_PROMISING]
-        more = with_other_penalties((t.candidate for t in promising), self.problem.documents)
-        tried += self._descend(more, splits, _FIRST_ROUND, stage=1)
-        tried.sort(key=lambda trial: -trial.mean)
-        return [trial.candidate for trial in tried[:_FINALISTS]]
+        trials = tried(penalties[:1], candidates)
+        promising = sorted(trials, key=lambda trial: -trial.mean)[:_PROMISING]
+        trials += tried(penalties[1:], [trial.candidate for trial in promising])
+        trials.sort(key=lambda trial: -trial.mean)
+        return [trial.candidate for trial in trials[:_FINALISTS]]
 
     def _descend(
         self,
+        layouts: Mapping[Interactions, Layout],
         candidates: Sequence[Candidate],
         splits: Sequence[Split],
         checkpoints: Sequence[int],
         stage: int,
     ) -> list[Trial]:
         """Learn phases for each candidate on each split, and score them at checkpoints."""
-        groups: dict[tuple[int, Hyper], list[Any]] = {}
+        groups: dict[tuple[Interactions, Hyper], list[Any]] = {}
         for candidate in candidates:
-            penalties = groups.setdefault((candidate.order, candidate.hyper), [])
+            penalties = groups.setdefault((candidate.interactions, candidate.hyper), [])
             if candidate.penalty not in penalties:
                 penalties.append(candidate.penalty)
         jobs = [(key, split) for key in groups for split in splits]
         tasks = [
-            delayed(self._descend_split)(*key, groups[key], split, checkpoints)
+            delayed(self._descend_split)(layouts[key[0]], key[1], groups[key], split, checkpoints)
             for key, split in jobs
         ]
         scores: dict[tuple[Candidate, int], list[float]] = {}
@@ -159,14 +148,14 @@ class Search:
 
     def _descend_split(
         self,
-        order: int,
+        layout: Layout,
         hyper: Hyper,
         penalties: Sequence[float],
         split: Split,
         checkpoints: Sequence[int],
     ) -> list[list[float]]:
         """Return the scores of each penalty at each checkpoint, on one split."""
-        cross = self.problem.cross_fit(order, split, _INNER_FOLDS, self.seed)
+        cross = layout.cross_fit(self.problem, split, _INNER_FOLDS, self.seed)
         test = np.arange(cross.n_items) >= len(split.train)
         objective = cross.objective(hyper).without(test)
         start = random_start(cross, self.seed)
@@ -174,9 +163,11 @@ class Search:
         sums = np.asarray(objective.amplitudes.sum(axis=1)).reshape(objective.truth.shape)
         unknown = ~sums[:, test].any(axis=0)
 
+        floor = floor_of(cross.class_mass[-1], hyper.floor)
+
         def score(P: Floats) -> float:
             P[unknown] = cross.frequencies[-1]
-            return self.score(split.test, P)
+            return self.score(split.test, (1 - hyper.floor) * P + floor)
 
         log_scores = objective.log_scores(start.angles)
         at_start = objective.log_probabilities(log_scores, start.sharpness)
@@ -187,20 +178,6 @@ class Search:
             descent.run(start, checkpoints[-1], snapshots)
             results.append(snapshots.all())
         return results
-
-
-def run_searches(
-    searches: Sequence[Search], grids: Grids, splits: Sequence[Split], *, complete: bool
-) -> None:
-    """Try all candidates; those with phases only in the search with the best plain score.
-
-    Automatic phases are not tried if the plain score is perfect on all splits (`complete`).
-    """
-    for search in searches:
-        search.try_plain(grids.plain(search.problem.layouts), splits)
-    best = max(searches, key=lambda search: search.best)
-    if not (grids.automatic_phases and complete and best.best >= _PERFECT):
-        best.try_with_phases(grids, splits)
 
 
 @dataclass
@@ -226,28 +203,6 @@ class _Snapshots:
         """Return a score for each checkpoint; after an early stop, that of the last step."""
         missing = len(self.checkpoints) - len(self.scores)
         return [*self.scores, *[self._current()] * missing] if missing else self.scores
-
-
-def _sharpen(P: Floats, truth: Floats, weight: Floats) -> Floats:
-    """Return the probabilities raised to the power with the lowest log-loss, normalised.
-
-    The loss includes one more item, the mean of the others with every class as its label in equal
-    shares: the items are scored after they were fitted to, and must not become certain.
-    """
-    with np.errstate(divide="ignore"):
-        log_P = np.maximum(np.log(P), -500.0)
-    one_more = weight / weight.sum()
-
-    def raised(log_power: float) -> Floats:
-        return np.asarray(log_softmax(np.exp(log_power) * log_P, axis=1))
-
-    def loss(log_power: float) -> float:
-        log_Q = raised(log_power)
-        by_item = (truth * np.maximum(log_Q, np.log(PROBABILITY_FLOOR))).sum(axis=1)
-        return -float(by_item @ weight + log_Q.mean(axis=1) @ one_more)
-
-    best = optimize.minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded")
-    return np.exp(raised(best.x))
 
 
 def results_table(trials: Sequence[Trial], parameters: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from stc.cli.output import Output
 # Rows from which --tune chooses settings.
 _TUNING_ROWS = 100_000
 # What tuning chooses, in the order in which it is printed.
-_TUNED = (
-    "power", "balance", "entropy", "phases", "missing", "min_support", "max_features",
-    "interactions", "ngrams",
+_SETTINGS = (
+    "power", "balance", "entropy", "prior", "sharpness", "floor", "interactions", "ngrams",
 )  # fmt: skip
+_TUNED = ("phases", "missing", "min_support", "max_features")
 # Options that cannot be combined with --tune.
 _NOT_TUNED = ("dimensions", "policy", "phases")
 
@@ -49,7 +49,7 @@ def fit(
     ] = None,
     weight: opt.WeightOption = None,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Choose settings by cross-validation.")
+        bool, typer.Option("--tune", help="Try phases, too, by cross-validation.")
     ] = False,
     group: Annotated[
         opt.Name,
@@ -209,7 +209,7 @@ def _tuned(
 ) -> dict[str, Any]:
     """Return the parameters that do best on the first rows, by cross-validation."""
     import stc
-    from stc.cli.models import counted
+    from stc.cli.models import counted, settings_text
 
     targets = [target] if isinstance(target, str) else target
     weight, group = weight_and_group
@@ -223,12 +223,11 @@ def _tuned(
     tuning = stc.SparseTensorClassifierCV(**parameters, verbose=False if output.quiet else None)
     tuning.fit(X, y, sizes, groups=first[group] if group else None)
     best = tuning.best_params_
-    words = ", ".join(f"{name} {_written(best[name])}" for name in _TUNED if name in best)
+    settings = settings_text({name: best[name] for name in _SETTINGS})
+    words = ", ".join([settings, *(f"{name} {_written(best[name])}" for name in _TUNED)])
     output.note(f"chosen by {counted(first.height, 'row')}: {words}")
     return {**parameters, **best}
 
 
 def _written(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}"
     return "learnt" if hasattr(value, "get_params") else str(value).lower()
