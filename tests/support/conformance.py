@@ -108,6 +108,7 @@ class Setting:
 
 
 SETTINGS = {
+    "default": Setting(SparseTensorClassifier().get_params()),
     "plain": Setting(),
     "other parameters": Setting({"power": 0.3, "balance": 0.5, "entropy": 2.0}),
     "prior, sharpness and floor": Setting({"prior": 0.2, "sharpness": 1.5, "floor": 0.05}),
@@ -142,7 +143,7 @@ SETTINGS = {
     "learnt thresholds": Setting(data=tagged, items=("tags", "size"), target="labels"),
 }
 QUICK = (
-    "plain", "chosen settings", "weights", "missing is a category", "several dimensions",
+    "default", "plain", "chosen settings", "weights", "missing is a category", "several dimensions",
     "learnt phases", "interactions", "several targets", "text", "several labels",
 )  # fmt: skip
 ANY_SETTING = slow_but(SETTINGS, QUICK)
@@ -289,6 +290,7 @@ class StoreConformance:
         memory = setting.model().fit(*setting.given(first), setting.weights(first))
         stored = setting.stored(url).fit(*setting.given(first), setting.weights(first))
         if name in (
+            "default",
             "a learnt policy",
             "interactions",
             "chosen conjunctions",
