@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from stc import SparseTensorClassifier
 from support.models import paper_model
 from support.string_cases import (
     ARRAYS,
@@ -69,7 +70,7 @@ def test_fit_twice_is_fit_once(make: Make) -> None:
 @any_container
 def test_clone_takes_the_parameters_only(make: Make) -> None:
     params = {"power": 0.25, "balance": 0.5, "entropy": 2.0, "tokenizer": str.split}
-    model = fitted(make, **params)
+    model = SparseTensorClassifier(**params).fit(make(ROWS), LABELS)
     twin = clone(model)
     assert twin.get_params() == model.get_params()
     with pytest.raises(NotFittedError):
@@ -80,7 +81,7 @@ def test_clone_takes_the_parameters_only(make: Make) -> None:
 @any_container
 @pytest.mark.parametrize("predicted", [False, True])
 def test_pickle_round_trip(make: Make, predicted: bool) -> None:
-    model = fitted(make, tokenizer=str.split)
+    model = SparseTensorClassifier(tokenizer=str.split).fit(make(ROWS), LABELS)
     if predicted:
         model.predict(make(ROWS))
     for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):

@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from stc import PhaseLearner, SparseTensorClassifier, SparseTensorClassifierCV
-from support.models import paper_model
 from support.tuning_cases import (
     GIVEN,
     ONE,
@@ -87,7 +86,7 @@ def test_the_best_estimator_is_a_model_with_the_best_parameters(choice: str) -> 
     X, y = make()
     model = SparseTensorClassifierCV(**params, cv=3).fit(X, y)
     assert type(model.best_estimator_) is SparseTensorClassifier
-    anew = paper_model(**clone_of(model.best_params_)).fit(X, y)
+    anew = SparseTensorClassifier(**clone_of(model.best_params_)).fit(X, y)
     assert_array_equal(answers(anew, X), answers(model, X))
     twin = clone(model).set_params(n_jobs=2).fit(X, y)  # the same in threads
     assert repr(twin.best_params_) == repr(model.best_params_)

@@ -194,7 +194,7 @@ class Walk:
                 self.model.unlearn(X[part], y[part], sample_weight=weights[part])
 
     def merge(self) -> None:
-        other = paper_model(**self.model.get_params(deep=False))
+        other = SparseTensorClassifier(**self.model.get_params(deep=False))
         X, y, weights = self.batch()
         self.model.merge(other.partial_fit(X, y, sample_weight=weights))
         self.learnt.append((X, y, weights, None))

@@ -304,6 +304,7 @@ class StoreConformance:
         memory = setting.model().fit(*setting.given(first), setting.weights(first))
         stored = setting.stored(url).fit(*setting.given(first), setting.weights(first))
         if name in (
+            "default",
             "a learnt policy",
             "interactions",
             "chosen conjunctions",

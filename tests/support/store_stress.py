@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from stc import StoredModel, open_store
+from stc import SparseTensorClassifier, StoredModel, open_store
 from stc.exceptions import ModelNotFoundError, ParameterError, StoreError
 from stc.io import ENTRIES
 from stc.learning import UNLEARNT
@@ -181,7 +181,7 @@ def check_models(url: str) -> set[tuple[int, int]]:
         assert not hasattr(found, "fitted_")
         return batches
     X, y, weights = ([row for part in parts for row in part[k]] for k in range(3))
-    memory = paper_model(**found.get_params()).fit(X, y, weights)
+    memory = SparseTensorClassifier(**found.get_params()).fit(X, y, weights)
     assert_frame_equal(memory.corpus_, found.corpus_, check_row_order=False, check_exact=True)
     np.testing.assert_allclose(memory.predict_proba(X), found.predict_proba(X), rtol=0, atol=1e-12)
     return batches

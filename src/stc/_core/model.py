@@ -455,8 +455,8 @@ class Model:
         if self.interactions != other.interactions:
             raise ParameterError(
                 "the other model has other conjunctions",
-                hint="to merge them, fit both with the same interactions and ngrams, and with "
-                "neither min_support nor max_features",
+                hint="to merge them, fit both with the same interactions and ngrams (the "
+                "chosen_params_ of one of them), and with neither min_support nor max_features",
             )
 
     def _sets_of(self, other: Model) -> dict[Subset, Subset]:
