@@ -268,7 +268,8 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
             settings = settings_with_phases(self._given(), problem.documents)
             search.try_with_phases(layouts, settings, penalties)
         parameters = [self._parameters_of(trial, layouts, plain, seed) for trial in search.trials]
-        best = max((own for own in search.trials if own.stage == 2), key=lambda own: own.mean)
+        last = [trial for trial in search.trials if trial.stage == 2]
+        best = max(last, key=lambda trial: trial.mean)
         index = search.trials.index(best)
         if best is first:
             estimator = plain.set_params(**parameters[0])
@@ -285,7 +286,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
 
     def _given(self) -> dict[str, Any]:
         """Return the settings that are not chosen."""
-        return {name: own for name in Hyper._fields if (own := getattr(self, name)) != AUTO}
+        return {name: value for name in Hyper._fields if (value := getattr(self, name)) != AUTO}
 
     def _common(self, missing: str = "ignore") -> dict[str, Any]:
         """Return the parameters that are passed on; `missing` is used if it is "auto"."""
@@ -335,12 +336,8 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
 
     def _plain_with(self, data: _Data, missing: str) -> SparseTensorClassifier:
         chosen = {name: getattr(self, name) for name in _CHOSEN}
-        limits: dict[str, Any] = {
-            "min_support": self.min_support,
-            "max_features": self.max_features,
-        }
-        standard = {"min_support": 1, "max_features": None}
-        limits = {name: standard[name] if own == AUTO else own for name, own in limits.items()}
+        limits: dict[str, Any] = {"min_support": 1, "max_features": None}
+        limits |= {name: getattr(self, name) for name in limits if getattr(self, name) != AUTO}
         parameters: dict[str, Any] = {**self._common(missing), **chosen, **limits}
         model = SparseTensorClassifier(**parameters).fit(*data)
         model.set_params(**model.chosen_params_)
@@ -358,14 +355,14 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
             orders = automatic_conjunctions(items, len(problem.classes), self.max_tuples)
             tried = [*orders, chosen]
         observed: dict[Any, tuple[Interactions, Observations]] = {}
-        for own in tried:
-            same = own.ngrams == chosen.ngrams
-            read = items if same else self._read(data, plain.missing, own.ngrams).weighted()[0]
-            made = own.apply(read)
-            columns = own.ngrams, frozenset(column.attribute for column in made.columns)
-            observed.setdefault(columns, (own, made))
+        for each in tried:
+            same = each.ngrams == chosen.ngrams
+            read = items if same else self._read(data, plain.missing, each.ngrams).weighted()[0]
+            made = each.apply(read)
+            columns = each.ngrams, frozenset(column.attribute for column in made.columns)
+            observed.setdefault(columns, (each, made))
         limits = self.min_support, self.max_features
-        return {own: Layout.of(made, problem, *limits) for own, made in observed.values()}
+        return {each: Layout.of(made, problem, *limits) for each, made in observed.values()}
 
     def _parameters_of(
         self,

@@ -307,7 +307,8 @@ class _Search:
                     setting = self._best[1]._replace(**{name: value * unit})
                     if name == "balance" and "sharpness" in self.free:
                         ratio = _fair_sharpness(value) / _fair_sharpness(now)
-                        setting = setting._replace(sharpness=setting.sharpness * ratio)
+                        sharpness = np.clip(setting.sharpness * ratio, *_RANGES["sharpness"])
+                        setting = setting._replace(sharpness=float(sharpness))
                     tried.append(self._tuned(setting, _STEPS, _FLOORS))
             self._best = _nearest(tried, name)
 
@@ -359,9 +360,11 @@ class _Search:
         return best
 
     def table(self) -> pl.DataFrame:
-        """Return what was tried, the settings with the least loss first."""
-        table = pl.DataFrame(self._tried, schema=CHOICES, orient="row")
-        return table.unique(maintain_order=True).sort("loss", maintain_order=True)
+        """Return what was tried, the settings that were chosen first, then by their loss."""
+        loss, hyper = self._best
+        table = pl.DataFrame([(*hyper, loss), *self._tried], schema=CHOICES, orient="row")
+        ties = pl.col("loss").sub(loss).truediv(_TIE).floor().clip(0)
+        return table.unique(maintain_order=True).sort(ties, maintain_order=True)
 
 
 def _near(name: str, value: float, factor: float) -> tuple[float, ...]:

@@ -226,14 +226,14 @@ class _Candidates:
         cells = np.where(codes < n_values, codes, 0) * n_classes + self.classes
         weight = np.where(codes < n_values, self.items.sample_weight, 0.0)
         counts = np.bincount(cells, weight, n_values * n_classes).reshape(n_values, n_classes)
-        own, kind = codes[self.judge.sample.items], self.judge.left_out.remaining[0].item_kinds
-        present = np.flatnonzero(own < n_values)
-        keys = own[present] * (int(kind.max()) + 1) + kind[present]
+        judged, kind = codes[self.judge.sample.items], self.judge.left_out.remaining[0].item_kinds
+        present = np.flatnonzero(judged < n_values)
+        keys = judged[present] * (int(kind.max()) + 1) + kind[present]
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        place = np.full(len(own), -1)
+        place = np.full(len(judged), -1)
         place[present] = inverse
         first = present[first]
-        C = counts[own[first]]
+        C = counts[judged[first]]
         C[np.arange(len(first)), self.judge.classes[first]] -= self.judge.left_out.learnt.removed[
             first
         ]
@@ -350,9 +350,9 @@ def _losses(judge: Judge, U: Floats, hyper: Hyper, sharpness: float) -> Floats:
 def _slopes(judge: Judge, U: Floats, hyper: Hyper, sharpness: float) -> Floats:
     """Return the derivatives of the log-loss of each item by its scores, up to a factor."""
     Q = _shares(judge, U, hyper, sharpness)
-    own = (Q * judge.truth).sum(axis=0) * (1 - hyper.floor)
+    right = (Q * judge.truth).sum(axis=0) * (1 - hyper.floor)
     least = hyper.floor * (judge.floor * judge.truth).sum(axis=0)
-    slopes = (Q - judge.truth) * (own / np.maximum(own + least, np.finfo(np.float64).tiny))
+    slopes = (Q - judge.truth) * (right / np.maximum(right + least, np.finfo(np.float64).tiny))
     return np.asarray(np.divide(slopes, U, out=np.zeros(U.shape), where=U > 0))
 
 

@@ -346,10 +346,10 @@ class LeaveOneOut:
         whole = learnt.removed == learnt.sample_weight
 
         def parts(values: Any) -> tuple[Floats, Floats]:
-            own = items[values]
-            truth = learnt.truth[own]
-            counted = (truth > 0) & (whole & (learnt.removed > 0))[own][:, None]
-            return (x[values] * learnt.removed[own])[:, None] * truth, counted.astype(np.float64)
+            owners = items[values]
+            truth = learnt.truth[owners]
+            counted = (truth > 0) & (whole & (learnt.removed > 0))[owners][:, None]
+            return (x[values] * learnt.removed[owners])[:, None] * truth, counted.astype(np.float64)
 
         if learnt.single:
             return parts(rows)

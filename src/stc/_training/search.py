@@ -86,7 +86,7 @@ class Search:
         penalties: Sequence[float],
     ) -> None:
         """Learn phases, in two rounds if there are more candidates than go into the last."""
-        candidates = [Candidate(*own, None) for own in product(layouts, settings)]
+        candidates = [Candidate(*each, None) for each in product(layouts, settings)]
         if len(candidates) * len(penalties) > _FINALISTS:
             candidates = self._finalists(layouts, candidates, penalties)
         else:
