@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from stc import learning
+from stc._core.cascade import check_policy
 from stc._training.phases import PhaseLearner
 from stc._training.policy_search import PolicyAgent
 from stc._utils.validation import Interval, StrOptions
@@ -405,6 +406,8 @@ def validated_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     # Headers of format 1 lack what was always as in the paper.
     estimator = SparseTensorClassifier(**{**STC_Q, **parameters})
     estimator._validate_params()
+    if isinstance(estimator.policy, list | tuple):  # a model without items reads it in `fit` only
+        check_policy(estimator.policy, "policy")
     return estimator._parameters()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,18 +27,28 @@ Policy = tuple[Subset, ...]
 Answer = Callable[[Floats, Floats | float], NDArray[Any]]
 
 
+def check_policy(sets: Sequence[Sequence[str]], where: str) -> None:
+    """Raise an error if a policy is not a list of lists of names.
+
+    `where` is the name of the parameter, for messages.
+    """
+    for names in sets:
+        listed = isinstance(names, Collection) and not isinstance(names, str)
+        if not listed or not all(isinstance(name, str) for name in names):
+            raise ParameterError(
+                f"{where} holds {names!r}, which is not a list of dimensions",
+                hint=None if listed else f"give a list of lists, [[{names!r}], []]",
+            )
+
+
 def read_policy(sets: Sequence[Sequence[str]], dimensions: Dimensions, where: str) -> Policy:
     """Return the policy for sets of names of dimensions; the empty set is appended.
 
     `where` is the name of the parameter, for messages.
     """
+    check_policy(sets, where)
     policy: list[Subset] = []
     for names in sets:
-        if isinstance(names, str) or not isinstance(names, Iterable):
-            raise ParameterError(
-                f"{where} holds {names!r}, which is not a list of dimensions",
-                hint=f"give a list of lists, [[{names!r}], []]",
-            )
         subset = tuple(sorted(dimensions.numbers(names, where)))
         if len(set(subset)) < len(subset):
             raise ParameterError(f"{where} names a dimension twice in the set {list(names)}")

@@ -126,7 +126,7 @@ def _rows(facts: dict[str, Any]) -> dict[str, str]:
         "phases": "learnt" if facts["phases"] else "",
         "parameters": ", ".join(f"{name} {parameters[name]}" for name in shown),
         "chosen": settings_text(facts["settings"]) if "settings" in facts else "",
-        "leave-one-out": "\n".join(loo_lines(facts)),
+        "leave-one-out": "; ".join(loo_lines(facts)),
         "batches": f"{len(facts['batches']):,}: {listed(facts['batches'])}"
         * bool(facts["batches"]),
     }
