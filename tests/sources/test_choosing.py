@@ -14,6 +14,7 @@ import pytest
 
 import stc
 from stc import SparseTensorClassifier
+from stc._training.choice import MOST_ITEMS
 from stc.sources import BATCH_ROWS, FileBackend
 from support.choices import assert_same_choice, reviews, uneven
 
@@ -175,7 +176,7 @@ def test_a_file_sorted_by_class_whose_first_batch_has_one_class(tmp_path: Path) 
     shuffled.write_parquet(tmp_path / "shuffled.parquet")
     model = SparseTensorClassifier().fit(tmp_path / "sorted.parquet", "label")
     assert model.classes_.tolist() == ["p", "q"]
-    assert model.loo_items_ == 2000
+    assert model.loo_items_ == MOST_ITEMS
     assert model.loo_baseline_ == pytest.approx(270_000 / 310_000)
     assert_same_choice(model, SparseTensorClassifier().fit(tmp_path / "shuffled.parquet", "label"))
     assert_same_choice(model, SparseTensorClassifier().fit(frame, "label"))

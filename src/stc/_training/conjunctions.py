@@ -278,10 +278,9 @@ def _entered(
         floor = max(hyper.floor, _LEAST_FLOOR)
         hyper = hyper._replace(prior=hyper.prior / judge.unit, floor=floor)
         U = candidates.contributions(singles, hyper).sum(axis=0, dtype=np.float64)
-        T = candidates.contributions(inside, hyper)
-        left = _needed(judge, hyper, U, T)
-        kept = [inside[k] for k in left]
-        U += T[left].sum(axis=0, dtype=np.float64)
+        kept = _needed(candidates, hyper, U, inside)
+        U += candidates.contributions(kept, hyper).sum(axis=0, dtype=np.float64)
+        offered = [names for names in offered if names not in kept]
         T = candidates.contributions(offered, hyper)
         new = [offered[k] for k in _paying(judge, hyper, U, T, errors)]
         more = [*kept, *new]
@@ -297,22 +296,33 @@ def _entered(
     return best
 
 
-def _needed(judge: Judge, hyper: Hyper, U: Floats, T: NDArray[np.float32]) -> list[int]:
-    """Return the conjunctions without which the loss is higher."""
-    left, shares = list(range(len(T))), judge.sample.share
+def _needed(
+    candidates: _Candidates, hyper: Hyper, U: Floats, inside: Sequence[Names]
+) -> list[Names]:
+    """Return the conjunctions without those that the loss does not need.
 
-    def loss(numbers: list[int]) -> float:
-        scores = U + T[numbers].sum(axis=0)
-        tried = [_losses(judge, scores, hyper, hyper.sharpness * factor) for factor in _SHARPER]
-        return min(float(shares @ losses) for losses in tried)
+    One of three attributes may become one of two.
+    """
+    judge, left = candidates.judge, list(inside)
+
+    def loss(tuples: Sequence[Names]) -> float:
+        scores = U + candidates.contributions(tuples, hyper).sum(axis=0)
+        tried = (_losses(judge, scores, hyper, hyper.sharpness * factor) for factor in _SHARPER)
+        return min(float(judge.sample.share @ losses) for losses in tried)
 
     now = loss(left)
     while left:
-        without = [loss([k for k in left if k != number]) for number in left]
-        if min(without) > now + _DISPENSABLE:
+        simpler = []
+        for place, names in enumerate(left):
+            rest = [*left[:place], *left[place + 1 :]]
+            simpler.append(rest)
+            if len(names) > 2:
+                narrow = (pair for pair in combinations(names, 2) if pair not in rest)
+                simpler += [[*rest, pair] for pair in narrow]
+        losses = [loss(tuples) for tuples in simpler]
+        if min(losses) > now + _DISPENSABLE:
             break
-        now = min(now, min(without))
-        del left[int(np.argmin(without))]
+        now, left = min(now, *losses), simpler[int(np.argmin(losses))]
     return left
 
 
@@ -373,7 +383,7 @@ def _paying(
     shares = judge.sample.share
     half, side = judge.sample.half, 0
     free, sharpness, failed = np.ones(len(T), dtype=bool), hyper.sharpness, 0
-    flat = T.reshape(len(T), -1)
+    flat = T.reshape(len(T), U.size)
     now = _losses(judge, U, hyper, sharpness)
     last = np.full(len(T), np.inf)  # the last loss of each candidate
     while failed < _FAILURES and free.any():
