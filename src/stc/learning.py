@@ -300,10 +300,10 @@ def learn_phases(before: FittedModel, batch: Batch, learner: PhaseLearner | None
 
     Examples
     --------
-    >>> from stc import SparseTensorClassifier, learning
+    >>> from stc import QUANTUM, SparseTensorClassifier, learning
     >>> X = [[a, b] for a in "uvw" for b in "uvw"] * 20
     >>> y = [a == b for a, b in X]
-    >>> fitted = SparseTensorClassifier(entropy=0).fit(X, y).fitted_
+    >>> fitted = SparseTensorClassifier(**QUANTUM).fit(X, y).fitted_
     >>> batch = learning.phase_batch(fitted, X, y, None)
     >>> bool(learning.learn_phases(fitted, batch, None).model.phases)
     True
@@ -340,10 +340,10 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
     --------
     >>> from stc import SparseTensorClassifier, learning
     >>> X, y = [["a"], ["a"], ["b"], ["b"]] * 5, ["x", "x", "y", "x"] * 5
-    >>> fitted = SparseTensorClassifier(balance="auto").partial_fit(X, y).fitted_
+    >>> fitted = SparseTensorClassifier(sharpness="auto").partial_fit(X, y).fitted_
     >>> chosen = learning.choose(fitted, learning.phase_batch(fitted, X, y, None))
-    >>> fitted.hyper.balance, chosen.hyper.balance
-    (1.0, 0.25)
+    >>> fitted.hyper.sharpness, chosen.hyper.sharpness < 1
+    (1.0, True)
     """
     free = settings_to_choose(before.parameters)
     if not free:
