@@ -33,7 +33,7 @@ print(shirts.explain_local([{"size": "M"}, {"size": "L"}]))
 # prints:
 # as categories: 0.54
 # as numbers above 0.90: True
-# well, 1.00: because temperature=36.5 to 37.5 (84 %), temperature=37.5 to 38.5 (16 %)
+# well, 1.00: because temperature=36.5 to 37.5 (86 %), temperature=37.5 to 38.5 (14 %)
 # high fever, 1.00: because temperature=above 39.5 (100 %)
 # Ann, 0.89: because size=M (50 %), size=S (50 %)
 # Bob, 0.89: because size=L (50 %), size=XL (50 %)

@@ -21,4 +21,4 @@ with tempfile.TemporaryDirectory() as folder:
 # In a notebook, `page` as the last line of a cell shows it there.
 
 # prints:
-# zoo.html: 70 kB or so
+# zoo.html: 80 kB or so

@@ -308,7 +308,10 @@ def learn_phases(before: FittedModel, batch: Batch, learner: PhaseLearner | None
     >>> bool(learning.learn_phases(fitted, batch, None).model.phases)
     True
     """
-    state, parameters, hyper = before.state, before.parameters, before.hyper
+    state, parameters = before.state, before.parameters
+    if parameters["prior"] == AUTO:  # a prior that was chosen gives way to phases
+        state = replace(state, chosen={**state.chosen, "prior": 0.0})
+    hyper = hyper_of(parameters, state.chosen)
     _refuse_prior(hyper)
     learner = learner or _learner(parameters["phases"])
     model, history = fit_phases(learner, state.model, *batch.weighted(), hyper)
