@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from stc import learning
+from stc._training.choice import SCORINGS
 from stc._training.phases import PhaseLearner
 from stc._training.policy_search import PolicyAgent
 from stc._utils.validation import Interval, StrOptions
@@ -97,6 +98,10 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         punctuation.
     max_tuples : int, default=10_000_000
         Largest number of combinations of values that a batch may need, for each set of dimensions.
+    scoring : {"neg_log_loss", "accuracy", "balanced_accuracy"}, default=None
+        The score by leave-one-out by which settings, conjunctions and n-grams are chosen. None:
+        the negative log-loss plus 0.3 times the accuracy. "balanced_accuracy" is the mean of the
+        accuracies in each class.
 
     Attributes
     ----------
@@ -145,8 +150,8 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
     -----
     `power`, `balance`, `entropy`, `prior`, `sharpness` and `floor` act at prediction time: change
     them with `set_params` and predict again, without fitting again. "auto" chooses them in `fit`,
-    by exact leave-one-out: the values with the least log-loss of learnt items, each predicted by
-    the model without it. `partial_fit` never changes a choice; see `choose`.
+    by exact leave-one-out: the values with the best score of learnt items, each predicted by the
+    model without it. `partial_fit` never changes a choice; see `choose`.
 
     Several threads may use one estimator. Learning is serialised by a lock; each prediction uses
     one consistent state of the model.
@@ -181,6 +186,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         "missing": [StrOptions({"ignore", "category"})],
         "tokenizer": [callable, None],
         "max_tuples": [Interval(Integral, 1, None, closed="left")],
+        "scoring": [StrOptions({name for name in SCORINGS if name}), None],
     }
 
     def __init__(
@@ -206,6 +212,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         missing: Literal["ignore", "category"] = "ignore",
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         max_tuples: int = 10_000_000,
+        scoring: Literal["neg_log_loss", "accuracy", "balanced_accuracy"] | None = None,
     ) -> None:
         self.power = power
         self.balance = balance
@@ -227,6 +234,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         self.missing = missing
         self.tokenizer = tokenizer
         self.max_tuples = max_tuples
+        self.scoring = scoring
 
     # --- learning ---------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from stc._core.tensor import Dimensions
 from stc._input.reader import NO_ROLES, Batch, BatchReader
 from stc._input.scales import sets_knots
 from stc._input.targets import encode_classes
-from stc._training.choice import MOST_DOCUMENTS, MOST_ITEMS, Choice, choose_settings
+from stc._training.choice import MOST_DOCUMENTS, MOST_ITEMS, Choice, Goal, choose_settings
 from stc._training.conjunctions import (
     MOST_ROWS,
     Items,
@@ -371,8 +371,8 @@ def _chosen(
         if state.model.interactions.ngrams == 1:
             observed = without_ngrams(observed)
         observed = apply_scales(observed, state.model.scales)
-        free = choosing.free
-        choice = choose_settings(cascade, observed, target, weight, free, near=choice)
+        goal = Goal(choosing.free, parameters["scoring"])
+        choice = choose_settings(cascade, observed, target, weight, goal, near=choice)
     if choice is None:
         return state
     chosen = {name: getattr(choice.hyper, name) for name in choosing.free}
@@ -436,7 +436,8 @@ class _Choosing:
         choose = {"ngrams": choose_ngrams, "interactions": choose_conjunctions}.get(
             self._chosen_feature(parameters, observed, target) or ""
         )
-        tried = choose and choose(items, drawn.target.form, hyper_of(parameters, {}), self.free)
+        goal = Goal(self.free, parameters["scoring"])
+        tried = choose and choose(items, drawn.target.form, hyper_of(parameters, {}), goal)
         if tried is None:
             return {**parameters, **changed}, self
         chosen = {"interactions": tried.interactions.given, "ngrams": tried.interactions.ngrams}

@@ -24,7 +24,7 @@ from stc._training.candidates import (
     automatic_penalties,
     settings_with_phases,
 )
-from stc._training.choice import choose_settings
+from stc._training.choice import SCORINGS, Goal, choose_settings
 from stc._training.folds import Strata, enough_splits, make_splits
 from stc._training.phases import PhaseLearner
 from stc._training.problem import Layout, Problem
@@ -78,7 +78,8 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
         most 200 conjunctions on average.
     scoring : str or callable, default=None
         As in scikit-learn. None: accuracy minus a fifth of the log-loss, which breaks ties. It
-        compares phases with none, and with each other.
+        compares phases with none, and with each other. Where SparseTensorClassifier has a
+        `scoring` of this name, leave-one-out chooses by it.
     cv : int or splitter, default=None
         Number of folds, or a splitter of scikit-learn. None: 5 folds, repeated twice with fewer
         than 2,000 items and three times with fewer than 1,000 (with groups, once). If `phases` is
@@ -284,6 +285,10 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
             "n_splits_": len(splits),
         }
 
+    def _loo_scoring(self) -> Any:
+        """Return the score by which leave-one-out chooses."""
+        return self.scoring if isinstance(self.scoring, str) and self.scoring in SCORINGS else None
+
     def _given(self) -> dict[str, Any]:
         """Return the settings that are not chosen."""
         return {name: value for name in Hyper._fields if (value := getattr(self, name)) != AUTO}
@@ -338,7 +343,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
         chosen = {name: getattr(self, name) for name in _CHOSEN}
         limits: dict[str, Any] = {"min_support": 1, "max_features": None}
         limits |= {name: getattr(self, name) for name in limits if getattr(self, name) != AUTO}
-        parameters: dict[str, Any] = {**self._common(missing), **chosen, **limits}
+        parameters = {**self._common(missing), **chosen, **limits, "scoring": self._loo_scoring()}
         model = SparseTensorClassifier(**parameters).fit(*data)
         model.set_params(**model.chosen_params_)
         return model
@@ -386,6 +391,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
             "ngrams": interactions.ngrams,
             "min_support": selected.min_support,
             "max_features": selected.max_features,
+            "scoring": plain.scoring,
         }
 
     # --- the model that was chosen --------------------------------------------------------------
@@ -428,7 +434,8 @@ def _strata(batch: Batch, groups: Any) -> Strata:
 def _loss(fitted: FittedModel, data: _Data) -> float:
     """Return the loss of a model by leave-one-out; infinity with too few items."""
     batch = learning.phase_batch(fitted, *data)
-    choice = choose_settings(fitted.cascade, *batch.weighted(), ())
+    goal = Goal((), fitted.parameters["scoring"])
+    choice = choose_settings(fitted.cascade, *batch.weighted(), goal)
     return np.inf if choice is None else choice.loss
 
 

@@ -112,6 +112,13 @@ def test_settings_are_the_librarys(run):
     assert np.array_equal(found.predict_proba("zoo.csv"), own.predict_proba("zoo.csv"))
     assert found.get_params() == own.get_params()
     assert found.class_mass_.sum() == 202
+    run("fit", "zoo.csv", *ROLES, "--scoring", "balanced_accuracy", "-o", "m.stc.parquet")
+    found = stc.load("m.stc.parquet")
+    expected = SparseTensorClassifier(scoring="balanced_accuracy")
+    expected.fit(stc.source("zoo.csv", ignore=["animal_name"]), "class_type")
+    assert found.get_params() == expected.get_params()
+    assert found.fitted_.hyper == expected.fitted_.hyper
+    assert "--scoring" in run("fit", "zoo.csv", *ROLES, "--scoring", "f1", "-o", "n", code=2).err
 
 
 def test_numbers_dimensions_policy_and_phases(run):

@@ -21,7 +21,7 @@ from stc._core.interactions import Interactions
 from stc._core.model import Model
 from stc._core.observations import Column, Observations
 from stc._core.target import TargetForm
-from stc._training.choice import MOST_ITEMS, Choice, Judge, Scored, choose_settings
+from stc._training.choice import MOST_ITEMS, Choice, Goal, Judge, Scored, choose_settings
 
 Names = tuple[str, ...]
 
@@ -52,15 +52,13 @@ class Items(NamedTuple):
     sample_weight: Floats
 
 
-def choose_ngrams(
-    items: Items, form: TargetForm, hyper: Hyper, free: Sequence[str]
-) -> Tried | None:
+def choose_ngrams(items: Items, form: TargetForm, hyper: Hyper, goal: Goal) -> Tried | None:
     """Return the length of n-grams that pays, 1 or that of the items; None for too few items."""
     words = items._replace(observed=without_ngrams(items.observed))
-    plain = _tried(words, form, Interactions(), hyper, free)
+    plain = _tried(words, form, Interactions(), hyper, goal)
     if plain is None:
         return None
-    pairs = _tried(items, form, Interactions(ngrams=2), plain.choice, free)
+    pairs = _tried(items, form, Interactions(ngrams=2), plain.choice, goal)
     return pairs if pairs is not None and pairs.choice.loss < plain.choice.loss else plain
 
 
@@ -69,9 +67,7 @@ def without_ngrams(observed: Observations) -> Observations:
     return replace(observed, columns=tuple(c for c in observed.columns if not c.conjunction))
 
 
-def choose_conjunctions(
-    items: Items, form: TargetForm, hyper: Hyper, free: Sequence[str]
-) -> Tried | None:
+def choose_conjunctions(items: Items, form: TargetForm, hyper: Hyper, goal: Goal) -> Tried | None:
     """Return the conjunctions of attributes that pay; None for too few items or attributes.
 
     Parameters
@@ -80,24 +76,24 @@ def choose_conjunctions(
         Items of a table, at most `MOST_ROWS`.
     form
         The form of the target.
-    hyper, free
-        The settings to start from, and the names of those that are chosen.
+    hyper, goal
+        The settings to start from, and those to choose.
     """
     usable = _usable(items)
     pairs, triples = (list(combinations(usable, size)) for size in (2, 3))
-    best = _tried(items, form, Interactions(), hyper, free) if pairs else None
+    best = _tried(items, form, Interactions(), hyper, goal) if pairs else None
     if best is None:
         return None
     enough = best.choice.judge.sample.weight.sum() >= FEWEST_ITEMS
     if enough and len(pairs) <= _MOST_CANDIDATES:
-        best = _entered(best, items, form, pairs, triples, free)
+        best = _entered(best, items, form, pairs, triples, goal)
         if best.interactions.enabled:
             # Settings near those without conjunctions need not be the best ones with them.
-            anew = _tried(items, form, best.interactions, hyper, free)
+            anew = _tried(items, form, best.interactions, hyper, goal)
             best = anew if anew is not None and anew.choice.loss < best.choice.loss else best
     for whole in (pairs, pairs + triples):
         if 0 < len(whole) <= _MOST_WHOLE and _size(items.observed, whole) <= _MOST_FEATURES:
-            rival = _tried(items, form, Interactions.of(whole), hyper, free)
+            rival = _tried(items, form, Interactions.of(whole), hyper, goal)
             best = rival if rival is not None and _pays(best.choice, rival.choice) else best
     return best
 
@@ -115,7 +111,7 @@ def _tried(
     form: TargetForm,
     interactions: Interactions,
     start: Hyper | Choice,
-    free: Sequence[str],
+    goal: Goal,
 ) -> Tried | None:
     """Count the items with these conjunctions, and choose the settings.
 
@@ -126,13 +122,13 @@ def _tried(
     near = start if isinstance(start, Choice) else None
     hyper = start.hyper if isinstance(start, Choice) else start
     cascade = Cascade(model, model.policy, hyper, np.iinfo(np.int64).max)
-    choice = choose_settings(cascade, *items, free, near=near)
+    choice = choose_settings(cascade, *items, goal, near=near)
     return None if choice is None else Tried(interactions, choice)
 
 
 def _pays(before: Choice, after: Choice) -> bool:
     """Return whether the mean loss falls by more than its standard error."""
-    mean, error = _gain(before.losses, after.losses, before.judge.sample.share)
+    mean, error = _gain(before.losses, after.losses, before.judge.share)
     return mean > max(error, _LEAST_GAIN)
 
 
@@ -263,7 +259,7 @@ def _entered(
     form: TargetForm,
     pairs: list[Names],
     triples: list[Names],
-    free: Sequence[str],
+    goal: Goal,
 ) -> Tried:
     """Return the model with the conjunctions that enter one at a time."""
     columns = items.observed.columns
@@ -287,7 +283,7 @@ def _entered(
         more = [*kept, *new]
         if set(more) == set(inside):
             break
-        rival = _tried(items, form, Interactions.of(more), best.choice, free)
+        rival = _tried(items, form, Interactions.of(more), best.choice, goal)
         if rival is None or rival.choice.loss > best.choice.loss + (0 if new else _LEAST_GAIN):
             break
         best, inside = rival, more
@@ -299,7 +295,7 @@ def _entered(
 
 def _needed(judge: Judge, hyper: Hyper, U: Floats, T: NDArray[np.float32]) -> list[int]:
     """Return the conjunctions without which the loss is higher."""
-    left, shares = list(range(len(T))), judge.sample.share
+    left, shares = list(range(len(T))), judge.share
 
     def loss(numbers: list[int]) -> float:
         scores = U + T[numbers].sum(axis=0)
@@ -370,7 +366,7 @@ def _paying(
     Promising ones are tried on one half of the items; the best of these has to gain so many
     standard errors on the other half.
     """
-    shares = judge.sample.share
+    shares = judge.share
     half, side = judge.sample.half, 0
     free, sharpness, failed = np.ones(len(T), dtype=bool), hyper.sharpness, 0
     flat = T.reshape(len(T), -1)

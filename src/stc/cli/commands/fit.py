@@ -113,6 +113,10 @@ def fit(
         Optional[Literal["learn"]],  # noqa: UP045
         typer.Option(help="Learn phases by gradient descent."),
     ] = None,
+    scoring: Annotated[
+        Optional[Literal["neg_log_loss", "accuracy", "balanced_accuracy"]],  # noqa: UP045
+        typer.Option(help="By which score by leave-one-out to choose."),
+    ] = None,
     kind: opt.FormatOption = None,
     separator: opt.SeparatorOption = None,
     quiet: opt.QuietOption = False,
@@ -144,6 +148,7 @@ def fit(
         "dimensions": dimensions,
         "policy": policy,
         "phases": phases,
+        "scoring": scoring,
     }
     # What is not on the command line is for the library to choose.
     parameters = {name: value for name, value in settings.items() if opt.is_given(context, name)}
