@@ -369,7 +369,7 @@ def _paying(
     shares = judge.share
     half, side = judge.sample.half, 0
     free, sharpness, failed = np.ones(len(T), dtype=bool), hyper.sharpness, 0
-    flat = T.reshape(len(T), -1)
+    flat = T.reshape(len(T), U.size)
     now = _losses(judge, U, hyper, sharpness)
     last = np.full(len(T), np.inf)  # the last loss of each candidate
     while failed < _FAILURES and free.any():
