@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -147,6 +147,7 @@ def choose_settings(
     goal: Goal,
     *,
     near: Choice | None = None,
+    groups: NDArray[Any] | None = None,
 ) -> Choice | None:
     """Choose settings of a model by items that it has learnt; None if these are too few.
 
@@ -160,14 +161,16 @@ def choose_settings(
         The settings to choose.
     near
         What was chosen for a similar model: values near it are tried only.
+    groups
+        The group of each item; these are left out together. None: each is left out alone.
     """
     learnt = LearntItems.of(cascade.model, observed, target, sample_weight)
     most = MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
     mass = cascade.model.class_mass
-    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most, mass)
+    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most, mass, groups)
     if learnt.sample_weight.sum() < FEWEST_ITEMS:
         return None
-    judge = Judge(cascade, learnt.sampled(sample.items, sample.weight), sample, goal.scoring)
+    judge = Judge.of(cascade, learnt, sample, goal.scoring)
     free = goal.free
     cells = max(corpus.mass.shape[0] for corpus in cascade.model.corpora.values())
     if cells * len(cascade.model.classes) > _MOST_CELLS:
@@ -177,12 +180,12 @@ def choose_settings(
         few = sample.first(most // _ROUGH)
         rough = search
         if few is not sample:
-            first = Judge(cascade, learnt.sampled(few.items, few.weight), few, goal.scoring)
-            rough = _Search(first, search.free)
+            rough = _Search(Judge.of(cascade, learnt, few, goal.scoring), search.free)
         loss, hyper = search.refined(rough.start(cascade.hyper), _REFINEMENTS)
         if goal.scoring is not None:
             # A score of few distinct values has many local maxima: the usual choice is a start too.
-            usual = choose_settings(cascade, observed, target, sample_weight, Goal(goal.free))
+            data, usual_goal = (observed, target, sample_weight), Goal(goal.free)
+            usual = choose_settings(cascade, *data, usual_goal, groups=groups)
             assert usual is not None
             found = search.refined(usual.hyper, _REFINEMENTS)
             loss, hyper = min((loss, hyper), found, key=_loss)
@@ -259,6 +262,14 @@ class Judge:
         self._doubt = formulas.floor_of(counting, 1.0) / max(mass.sum(), 1.0)
         sizes = [part.sizes for part in self.left_out.remaining[:1]]
         self.unit = 1 / max(1.0, *(float(sample.share @ size) for size in sizes))
+
+    @classmethod
+    def of(
+        cls, cascade: Cascade, learnt: LearntItems, sample: Sample, scoring: str | None
+    ) -> Judge:
+        """Return the judge of a sample of the items."""
+        drawn = learnt.sampled(sample.items, sample.weight, sample.group)
+        return cls(cascade, drawn, sample, scoring)
 
     def scored(self, hyper: Hyper) -> Scored:
         """Return the scores of all items."""

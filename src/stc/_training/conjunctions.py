@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from stc._core.model import Model
 from stc._core.observations import Column, Observations
 from stc._core.target import TargetForm
 from stc._training.choice import MOST_ITEMS, Choice, Goal, Judge, Scored, choose_settings
+from stc._training.sample import Items
 
 Names = tuple[str, ...]
 
@@ -42,14 +42,6 @@ _DISPENSABLE = 5e-4
 _LEAST_FLOOR = 1e-2
 # Candidates whose weights are computed at a time.
 _AT_A_TIME = 64
-
-
-class Items(NamedTuple):
-    """Items with one class each, and their weights."""
-
-    observed: Observations
-    target: Column
-    sample_weight: Floats
 
 
 def choose_ngrams(items: Items, form: TargetForm, hyper: Hyper, goal: Goal) -> Tried | None:
@@ -118,25 +110,28 @@ def _tried(
     A choice to start from is refined only.
     """
     model = replace(Model.blank(items.observed, form=form), interactions=interactions)
-    model = model.with_items(*items)
+    model = model.with_items(*items[:3])
     near = start if isinstance(start, Choice) else None
     hyper = start.hyper if isinstance(start, Choice) else start
     cascade = Cascade(model, model.policy, hyper, np.iinfo(np.int64).max)
-    choice = choose_settings(cascade, *items, goal, near=near)
+    choice = choose_settings(cascade, *items[:3], goal, near=near, groups=items.groups)
     return None if choice is None else Tried(interactions, choice)
 
 
 def _pays(before: Choice, after: Choice) -> bool:
     """Return whether the mean loss falls by more than its standard error."""
-    mean, error = _gain(before.losses, after.losses, before.judge.share)
+    judge = before.judge
+    mean, error = _gain(before.losses, after.losses, judge.share, judge.left_out.learnt.group)
     return mean > max(error, _LEAST_GAIN)
 
 
-def _gain(before: Floats, after: Floats, shares: Floats) -> tuple[float, float]:
-    """Return the mean of paired differences, and its standard error."""
+def _gain(
+    before: Floats, after: Floats, shares: Floats, group: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Return the mean of paired differences, and its standard error if groups differ by chance."""
     differences, shares = before - after, shares / shares.sum()
     mean = float(shares @ differences)
-    return mean, float(np.sqrt(shares**2 @ (differences - mean) ** 2))
+    return mean, float(np.linalg.norm(np.bincount(group, shares * (differences - mean))))
 
 
 # --- candidates -----------------------------------------------------------------------------------
@@ -228,11 +223,19 @@ class _Candidates:
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         place = np.full(len(judged), -1)
         place[present] = inverse
-        first = present[first]
+        firsts, first = first, present[first]
         C = counts[judged[first]]
-        C[np.arange(len(first)), self.judge.classes[first]] -= self.judge.left_out.learnt.removed[
-            first
-        ]
+        learnt = self.judge.left_out.learnt
+        if learnt.single:
+            C[np.arange(len(first)), self.judge.classes[first]] -= learnt.removed[first]
+        else:
+            pairs = judged[present] * (int(learnt.group.max()) + 1) + learnt.group[present]
+            _, same = np.unique(pairs, return_inverse=True)
+            cells = same * n_classes + self.judge.classes[present]
+            taken = np.bincount(
+                cells, learnt.removed[present], (same.max(initial=-1) + 1) * n_classes
+            )
+            C -= taken.reshape(-1, n_classes)[same[firsts]]
         C[C < 1e-9] = 0.0
         return np.asarray(C, dtype=np.float64), kind[first], place
 
@@ -367,7 +370,7 @@ def _paying(
     standard errors on the other half.
     """
     shares = judge.share
-    half, side = judge.sample.half, 0
+    half, side, group = judge.sample.half, 0, judge.left_out.learnt.group
     free, sharpness, failed = np.ones(len(T), dtype=bool), hyper.sharpness, 0
     flat = T.reshape(len(T), U.size)
     now = _losses(judge, U, hyper, sharpness)
@@ -390,8 +393,10 @@ def _paying(
                 tried.append((picking_shares @ losses, number, sharpness * factor, losses))
         _, number, sharper, losses = min(tried, key=lambda each: each[:2])
         free[number], last[number] = False, np.inf
-        mean, error = _gain(now[confirming], losses[confirming], shares[confirming])
-        picked, _ = _gain(now[picking], losses[picking], shares[picking])
+        (mean, error), (picked, _) = (
+            _gain(now[part], losses[part], shares[part], group[part])
+            for part in (confirming, picking)
+        )
         if mean > max(errors * error, _LEAST_GAIN) and picked > 0:
             U, sharpness, now, failed = U + T[number], sharper, losses, 0
             yield number
