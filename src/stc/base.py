@@ -712,7 +712,9 @@ class LearnerMixin(PredictorMixin):
             return NotImplemented
         return self._in_memory(self._checked()).merge(other)
 
-    def choose(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def choose(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
+    ) -> Self:
         """Choose the settings that are "auto" by exact leave-one-out, from learnt items.
 
         `fit` does this; a model that was only ever `partial_fit` has the settings of the paper
@@ -722,6 +724,8 @@ class LearnerMixin(PredictorMixin):
         ----------
         X, y, sample_weight
             Learnt items, as they were learnt; some thousands are enough.
+        groups : array-like of shape (n_items,), default=None
+            The group of each item; whole groups are left out, and must be there as a whole.
 
         Returns
         -------
@@ -741,7 +745,7 @@ class LearnerMixin(PredictorMixin):
         >>> model.balance_, model.choose(X, y).balance_
         (1.0, 0.25)
         """
-        batch = learning.phase_batch(self._checked(), X, y, sample_weight)
+        batch = learning.phase_batch(self._checked(), X, y, sample_weight, groups)
         self._change(lambda fitted: learning.choose(fitted, batch))
         return self
 

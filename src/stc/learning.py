@@ -17,13 +17,13 @@ from stc._core.observations import Column, Observations
 from stc._core.scales import apply_scales
 from stc._core.schema import KIND_NAMES, Schema
 from stc._core.tensor import Dimensions
+from stc._input.groups import read_groups
 from stc._input.reader import NO_ROLES, Batch, BatchReader
 from stc._input.scales import sets_knots
 from stc._input.targets import encode_classes
-from stc._training.choice import MOST_DOCUMENTS, MOST_ITEMS, Choice, choose_settings
+from stc._training.choice import MOST_DOCUMENTS, MOST_ITEMS, Choice, Goal, choose_settings
 from stc._training.conjunctions import (
     MOST_ROWS,
-    Items,
     choose_conjunctions,
     choose_ngrams,
     without_ngrams,
@@ -31,7 +31,7 @@ from stc._training.conjunctions import (
 from stc._training.label_thresholds import held_out_counts
 from stc._training.phases import PhaseLearner, fit_phases
 from stc._training.policy_search import PolicyAgent, learn_policy
-from stc._training.sample import Drawn, Sizes
+from stc._training.sample import Drawn, DrawnGroups, Sizes
 from stc._training.state import FittedState
 from stc._utils.warnings import warn_caller
 from stc.exceptions import (
@@ -57,14 +57,16 @@ Parameters = Mapping[str, Any]
 UNLEARNT = "unlearnt: "
 
 
-def fit(parameters: Parameters, X: Any, y: Any, sample_weight: Any) -> FittedModel:
+def fit(
+    parameters: Parameters, X: Any, y: Any, sample_weight: Any, groups: Any = None
+) -> FittedModel:
     """Learn from nothing, in memory or from a source.
 
     Parameters
     ----------
     parameters : mapping
         The parameters of SparseTensorClassifier, validated.
-    X, y, sample_weight
+    X, y, sample_weight, groups
         As in `SparseTensorClassifier.fit`.
 
     Returns
@@ -86,7 +88,8 @@ def fit(parameters: Parameters, X: Any, y: Any, sample_weight: Any) -> FittedMod
     if learner is not None:
         free = tuple(name for name in free if name != "prior")
         _refuse_prior(hyper_of(parameters, {}))
-    return _learnt(None, parameters, (X, y, sample_weight), None, learner, _Choosing(free))
+    data = X, y, sample_weight
+    return _learnt(None, parameters, data, None, learner, _Choosing(free), groups)
 
 
 def learn_more(
@@ -260,7 +263,9 @@ def merge(before: FittedModel, other: FittedModel) -> FittedModel:
     return FittedModel(replace(state, batches=batches), before.parameters)
 
 
-def phase_batch(fitted: FittedModel, X: Any, y: Any, sample_weight: Any) -> Batch:
+def phase_batch(
+    fitted: FittedModel, X: Any, y: Any, sample_weight: Any, groups: Any = None
+) -> Batch:
     """Read items to learn phases from; of a source, its first rows.
 
     Examples
@@ -272,11 +277,12 @@ def phase_batch(fitted: FittedModel, X: Any, y: Any, sample_weight: Any) -> Batc
     """
     reader = BatchReader(fitted.parameters, fitted.state.roles)
     chosen = source_of(X)
+    _refuse_groups(chosen, groups)
     if chosen is not None:  # as many items as learning in memory can take
         columns = LearningColumns.of(reader, chosen, y, sample_weight, fitted.state)
         batch = columns.reader.batch(columns.first(BATCH_ROWS), None, None, fitted.model)
     else:
-        batch = reader.batch(X, y, sample_weight, fitted.model)
+        batch = _with_groups(reader.batch(X, y, sample_weight, fitted.model), groups)
     fitted.model.check_size(batch.observed, fitted.parameters["max_tuples"])
     return batch
 
@@ -362,7 +368,10 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
 
 
 def _chosen(
-    state: FittedState, parameters: Parameters, drawn: Drawn | None, choosing: _Choosing
+    state: FittedState,
+    parameters: Parameters,
+    drawn: Drawn | DrawnGroups | None,
+    choosing: _Choosing,
 ) -> FittedState:
     """Return the state with settings chosen by leave-one-out over items that it has learnt."""
     if not choosing.free or drawn is None:
@@ -370,12 +379,13 @@ def _chosen(
     choice = choosing.near
     if choice is None or not choice.is_of(state.model):
         cascade = FittedModel(replace(state, chosen={}), parameters).cascade
-        observed, target, weight = drawn.sample
+        observed, target, weight, groups = drawn.sample
         if state.model.interactions.ngrams == 1:
             observed = without_ngrams(observed)
         observed = apply_scales(observed, state.model.scales)
-        free = choosing.free
-        choice = choose_settings(cascade, observed, target, weight, free, near=choice)
+        goal = Goal(choosing.free, parameters["scoring"])
+        items = observed, target, weight
+        choice = choose_settings(cascade, *items, goal, near=choice, groups=groups)
     if choice is None:
         return state
     chosen = {name: getattr(choice.hyper, name) for name in choosing.free}
@@ -420,7 +430,9 @@ class _Choosing:
         items = _most_items(batch.observed) if self.free else 0
         return Sizes(MOST_ROWS if knots or features else 0, items)
 
-    def scaled(self, parameters: Parameters, batch: Batch, drawn: Drawn | None) -> Batch:
+    def scaled(
+        self, parameters: Parameters, batch: Batch, drawn: Drawn | DrawnGroups | None
+    ) -> Batch:
         """Return the batch with knots that the drawn items set."""
         if drawn is None or not (drawn.sizes.candidates and self._sets_knots(parameters)):
             return batch
@@ -428,18 +440,19 @@ class _Choosing:
         return replace(batch, observed=apply_scales(batch.raw, scales), scales=scales)
 
     def resolved(
-        self, parameters: Parameters, batch: Batch, drawn: Drawn | None
+        self, parameters: Parameters, batch: Batch, drawn: Drawn | DrawnGroups | None
     ) -> tuple[Parameters, _Choosing]:
         """Return the parameters with chosen conjunctions or n-grams, and what is still chosen."""
         changed = _without_auto(parameters)
         if drawn is None or not drawn.sizes.candidates:
             return {**parameters, **changed}, self
-        observed, target, weight = drawn.candidates
-        items = Items(apply_scales(observed, batch.scales), target, weight)
+        items = drawn.candidates
+        items = items._replace(observed=apply_scales(items.observed, batch.scales))
         choose = {"ngrams": choose_ngrams, "interactions": choose_conjunctions}.get(
-            self._chosen_feature(parameters, observed, target) or ""
+            self._chosen_feature(parameters, items.observed, items.target) or ""
         )
-        tried = choose and choose(items, drawn.target.form, hyper_of(parameters, {}), self.free)
+        goal = Goal(self.free, parameters["scoring"])
+        tried = choose and choose(items, drawn.target.form, hyper_of(parameters, {}), goal)
         if tried is None:
             return {**parameters, **changed}, self
         chosen = {"interactions": tried.interactions.given, "ngrams": tried.interactions.ngrams}
@@ -472,13 +485,33 @@ def _most_items(observed: Observations) -> int:
     return MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
 
 
-def _drawn(batch: Batch, sizes: Sizes) -> Drawn | None:
+def _drawn(batch: Batch, sizes: Sizes) -> Drawn | DrawnGroups | None:
     """Return the items of a batch that choose; None if nothing is to be chosen."""
-    return Drawn.of(batch.raw, batch.target, batch.sample_weight, sizes) if any(sizes) else None
+    if not any(sizes):
+        return None
+    items = batch.raw, batch.target, batch.sample_weight
+    return (
+        Drawn.of(*items, sizes)
+        if batch.groups is None
+        else DrawnGroups.of(*items, batch.groups, sizes)
+    )
+
+
+def _with_groups(batch: Batch, groups: Any) -> Batch:
+    read = read_groups(groups, batch.observed.n_items)
+    return batch if read is None else replace(batch, groups=read.codes)
+
+
+def _refuse_groups(source: Source | None, groups: Any) -> None:
+    if source is not None and groups is not None:
+        raise DataError(
+            "groups need items in memory, and X is a source",
+            hint="read the source, or a part of it, and pass that",
+        )
 
 
 def _blank_of(
-    parameters: Parameters, batch: Batch, drawn: Drawn | None, choosing: _Choosing
+    parameters: Parameters, batch: Batch, drawn: Drawn | DrawnGroups | None, choosing: _Choosing
 ) -> tuple[FittedState, Batch, _Choosing]:
     """Return a state without counts, its batch, and what is chosen after counting."""
     batch = choosing.scaled(parameters, batch, drawn)
@@ -495,13 +528,16 @@ def _learnt(
     classes: Any,
     learner: PhaseLearner | None,
     choosing: _Choosing = _NOTHING,
+    groups: Any = None,
 ) -> FittedModel:
     chosen = source_of(data[0])
+    _refuse_groups(chosen, groups)
     if chosen is not None:
         state = _learnt_source(before, parameters, (chosen, *data[1:]), classes, learner, choosing)
         return FittedModel(state, parameters)
     roles, known = (NO_ROLES, None) if before is None else (before.roles, before.model)
     batch = BatchReader(choosing.readable(parameters), roles).batch(*data, known)
+    batch = _with_groups(batch, groups)
     start, drawn = before, None
     if start is None:
         drawn = _drawn(batch, choosing.sizes(parameters, batch))
@@ -517,7 +553,7 @@ def _learnt_batch(
     batch: Batch,
     learner: PhaseLearner | None,
     choosing: _Choosing,
-    drawn: Drawn | None,
+    drawn: Drawn | DrawnGroups | None,
 ) -> FittedState:
     """Return the state after learning a batch."""
     model = replace(start.model, form=batch.target.form)
@@ -645,7 +681,7 @@ def _completed(
     batch: Batch,
     learner: PhaseLearner | None,
     choosing: _Choosing,
-    drawn: Drawn | None,
+    drawn: Drawn | DrawnGroups | None,
 ) -> FittedState:
     """Return the state with the counts of a model, and what else is learnt from the batch."""
     start = _chosen(replace(start, model=model), parameters, drawn, choosing)

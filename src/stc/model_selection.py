@@ -24,7 +24,7 @@ from stc._training.candidates import (
     automatic_penalties,
     settings_with_phases,
 )
-from stc._training.choice import choose_settings
+from stc._training.choice import SCORINGS, Goal, choose_settings
 from stc._training.folds import Strata, enough_splits, make_splits
 from stc._training.phases import PhaseLearner
 from stc._training.problem import Layout, Problem
@@ -78,7 +78,8 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
         most 200 conjunctions on average.
     scoring : str or callable, default=None
         As in scikit-learn. None: accuracy minus a fifth of the log-loss, which breaks ties. It
-        compares phases with none, and with each other.
+        compares phases with none, and with each other. Where SparseTensorClassifier has a
+        `scoring` of this name, leave-one-out chooses by it.
     cv : int or splitter, default=None
         Number of folds, or a splitter of scikit-learn. None: 5 folds, repeated twice with fewer
         than 2,000 items and three times with fewer than 1,000 (with groups, once). If `phases` is
@@ -115,8 +116,6 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
 
     Notes
     -----
-    Leave-one-out chooses by single items. With `groups`, a model whose values tell the groups
-    apart gets a low score on the test items, but other settings without phases are not tried.
     For a grid of your own, use GridSearchCV with SparseTensorClassifier.
 
     Examples
@@ -179,8 +178,9 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
             As in `SparseTensorClassifier.fit`; y has one class for each item.
         groups : array-like of shape (n_items,), default=None
             The group of each item, such as a person, a thread or a day, if new items will belong
-            to other groups. Items of a group are never in both parts of a split. A splitter given
-            as `cv` gets the groups; a list of splits is used as it is.
+            to other groups. Leave-one-out leaves whole groups out, and items of a group are never
+            in both parts of a split. A splitter given as `cv` gets the groups; a list of splits is
+            used as it is.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
         splits = make_splits(strata, self.cv, seed)
         if penalties is None:
             splits = enough_splits(splits, strata)
-        plain = self._plain(data, _has_gaps(batch.observed))
+        plain = self._plain(data, groups, _has_gaps(batch.observed))
         problem = Problem.of(*learning.phase_batch(plain.fitted_, *data).weighted())
         search = Search(problem, splits, scorer, seed, self.n_jobs, self.verbose)
         limits = plain.min_support, plain.max_features
@@ -283,6 +283,10 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
             "cv_results_": results_table(search.trials, parameters),
             "n_splits_": len(splits),
         }
+
+    def _loo_scoring(self) -> Any:
+        """Return the score by which leave-one-out chooses."""
+        return self.scoring if isinstance(self.scoring, str) and self.scoring in SCORINGS else None
 
     def _given(self) -> dict[str, Any]:
         """Return the settings that are not chosen."""
@@ -325,21 +329,21 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
             )
         return batch
 
-    def _plain(self, data: _Data, gaps: bool) -> SparseTensorClassifier:
+    def _plain(self, data: _Data, groups: Any, gaps: bool) -> SparseTensorClassifier:
         """Return the model without phases, chosen by leave-one-out, with all its parameters."""
         ways = ("ignore", "category") if gaps and self.missing == AUTO else ("ignore",)
-        models = [self._plain_with(data, missing) for missing in ways]
+        models = [self._plain_with(data, groups, missing) for missing in ways]
         if len(models) == 1:
             return models[0]
-        losses = [_loss(model.fitted_, data) for model in models]
+        losses = [_loss(model.fitted_, data, groups) for model in models]
         return models[int(np.argmin(losses))]
 
-    def _plain_with(self, data: _Data, missing: str) -> SparseTensorClassifier:
+    def _plain_with(self, data: _Data, groups: Any, missing: str) -> SparseTensorClassifier:
         chosen = {name: getattr(self, name) for name in _CHOSEN}
         limits: dict[str, Any] = {"min_support": 1, "max_features": None}
         limits |= {name: getattr(self, name) for name in limits if getattr(self, name) != AUTO}
-        parameters: dict[str, Any] = {**self._common(missing), **chosen, **limits}
-        model = SparseTensorClassifier(**parameters).fit(*data)
+        parameters = {**self._common(missing), **chosen, **limits, "scoring": self._loo_scoring()}
+        model = SparseTensorClassifier(**parameters).fit(*data, groups=groups)
         model.set_params(**model.chosen_params_)
         return model
 
@@ -386,6 +390,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
             "ngrams": interactions.ngrams,
             "min_support": selected.min_support,
             "max_features": selected.max_features,
+            "scoring": plain.scoring,
         }
 
     # --- the model that was chosen --------------------------------------------------------------
@@ -425,10 +430,12 @@ def _strata(batch: Batch, groups: Any) -> Strata:
     return Strata(classes, batch.sample_weight > 0, read_groups(groups, len(classes)))
 
 
-def _loss(fitted: FittedModel, data: _Data) -> float:
+def _loss(fitted: FittedModel, data: _Data, groups: Any) -> float:
     """Return the loss of a model by leave-one-out; infinity with too few items."""
-    batch = learning.phase_batch(fitted, *data)
-    choice = choose_settings(fitted.cascade, *batch.weighted(), ())
+    batch = learning.phase_batch(fitted, *data, groups)
+    items = batch.observed, batch.target.column, batch.sample_weight
+    goal = Goal((), fitted.parameters["scoring"])
+    choice = choose_settings(fitted.cascade, *items, goal, groups=batch.groups)
     return np.inf if choice is None else choice.loss
 
 

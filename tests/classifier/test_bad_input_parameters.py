@@ -24,6 +24,7 @@ OTHER_PARAMS = [
     *(("continuous", value) for value in ("age", 3, True)),
     *(("ordinal", value) for value in ("auto", ["small", "big"], 3)),
     *(("phases", value) for value in ("guess", 3)),
+    *(("scoring", value) for value in ("f1", 3)),
 ]
 
 

@@ -112,6 +112,13 @@ def test_settings_are_the_librarys(run):
     assert np.array_equal(found.predict_proba("zoo.csv"), own.predict_proba("zoo.csv"))
     assert found.get_params() == own.get_params()
     assert found.class_mass_.sum() == 202
+    run("fit", "zoo.csv", *ROLES, "--scoring", "balanced_accuracy", "-o", "m.stc.parquet")
+    found = stc.load("m.stc.parquet")
+    expected = SparseTensorClassifier(scoring="balanced_accuracy")
+    expected.fit(stc.source("zoo.csv", ignore=["animal_name"]), "class_type")
+    assert found.get_params() == expected.get_params()
+    assert found.fitted_.hyper == expected.fitted_.hyper
+    assert "--scoring" in run("fit", "zoo.csv", *ROLES, "--scoring", "f1", "-o", "n", code=2).err
 
 
 def test_numbers_dimensions_policy_and_phases(run):
@@ -233,7 +240,13 @@ def test_tune_keeps_groups_together(run):
     assert np.allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-12)
     by_lot = stc.SparseTensorClassifierCV().fit(X, y)
     assert by_lot.best_score_ > expected.best_score_ + 0.1
-    assert "--group needs --tune" in run(*common, "--group", "patient", code=2).err
+    plain = run(*common, "--group", "patient")
+    model = stc.load("m.stc.parquet")
+    chosen = stc.SparseTensorClassifier().fit(X, y, groups=visits["patient"])
+    assert model.fitted_.hyper == chosen.fitted_.hyper
+    assert np.allclose(model.predict_proba("visits.csv"), chosen.predict_proba(X), atol=1e-12)
+    assert f"accuracy about {chosen.loo_accuracy_:.2f} on new rows" in plain.err
+    assert chosen.loo_accuracy_ < stc.SparseTensorClassifier().fit(X, y).loo_accuracy_ - 0.1
     assert "'pacient'" in run(*common, "--tune", "--group", "pacient", code=4).err
     said = run(*common, "--tune", "--group", "patient", "--columns", "hint,patient")
     assert list(stc.load("m.stc.parquet").feature_names_in_) == ["hint", "patient"]

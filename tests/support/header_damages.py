@@ -252,6 +252,7 @@ WRONG_PARAMETERS: dict[str, list[Any]] = {
     "missing": ["x", 5, None, []],
     "tokenizer": [5, "x", [], {}, {"x": 1}, {"given": 5}],
     "max_tuples": [0, -1, 0.5, "x", None],
+    "scoring": ["f1", 5, []],
 }
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import stc
 from stc import PhaseLearner, SparseTensorClassifier, load_zoo
 from stc._core.formulas import PAPER, Hyper
-from stc._training.choice import choose_settings
+from stc._training.choice import Goal, choose_settings
 from stc._training.sample import sample_of
 from support.models import paper_model
 
@@ -233,6 +234,46 @@ def test_a_prior_is_not_chosen_for_a_model_that_would_not_fit_into_memory(
     fitted = paper_model().fit(X, y).fitted_
     batch = fitted.reader.batch(X, y, None, fitted.model)
     monkeypatch.setattr("stc._training.choice._MOST_CELLS", 1)
-    choice = choose_settings(fitted.cascade, *batch.weighted(), ("prior", "power"))
+    choice = choose_settings(fitted.cascade, *batch.weighted(), Goal(("prior", "power")))
     assert choice.hyper.prior == 0.0
     assert choice.hyper.power != PAPER.power
+
+
+# --- scoring --------------------------------------------------------------------------------------
+
+
+def loo_scores(model: SparseTensorClassifier, X: Any, y: Any) -> dict[str, float]:
+    P = model.loo_predict_proba(X, y)
+    predicted = model.classes_[P.argmax(axis=1)]
+    return {
+        "neg_log_loss": -loo_loss(model, X, y),
+        "accuracy": accuracy_score(y, predicted),
+        "balanced_accuracy": balanced_accuracy_score(y, predicted),
+    }
+
+
+def test_the_choice_is_the_best_for_its_scoring() -> None:
+    X, y = noisy_table(400)
+    X = X.with_columns(id=pl.int_range(pl.len()).cast(pl.String))  # no row repeats
+    default = loo_scores(SparseTensorClassifier().fit(X, y), X, y)
+    scores = {}
+    for scoring in ("neg_log_loss", "accuracy", "balanced_accuracy"):
+        model = SparseTensorClassifier(scoring=scoring).fit(X, y)
+        scores[scoring] = loo_scores(model, X, y)
+        assert scores[scoring][scoring] >= default[scoring]
+        assert model.loo_accuracy_ == pytest.approx(scores[scoring]["accuracy"], abs=1e-12)
+    balanced = {name: own["balanced_accuracy"] for name, own in scores.items()}
+    assert balanced["balanced_accuracy"] > max(
+        default["balanced_accuracy"], 0.05 + balanced["accuracy"]
+    )
+
+
+def test_files_and_stores_keep_the_scoring(tmp_path: Any) -> None:
+    X, y = noisy_table(100)
+    model = SparseTensorClassifier(scoring="accuracy").fit(X, y)
+    model.save(tmp_path / "m.stc.parquet")
+    with stc.open_store(f"sqlite:///{tmp_path}/m.db") as store:
+        store.create("m", SparseTensorClassifier(scoring="accuracy")).fit(X, y)
+        for copy in (stc.load(tmp_path / "m.stc.parquet"), store["m"]):
+            assert copy.get_params()["scoring"] == "accuracy"
+            assert copy.fitted_.hyper == model.fitted_.hyper

@@ -64,6 +64,8 @@ class Batch:
         The items before numbers and orders are spread over the categories of their scales.
     roles
         Columns of the data that are not attributes.
+    groups
+        The group of each item, as a number; None if they have none.
     """
 
     observed: Observations
@@ -72,6 +74,7 @@ class Batch:
     scales: Mapping[str, Scale]
     raw: Observations
     roles: Roles = NO_ROLES
+    groups: NDArray[Any] | None = None
 
     def weighted(self) -> tuple[Observations, Column, NDArray[np.float64]]:
         """Return items, classes and weights of the items with a positive weight."""

@@ -9,9 +9,9 @@ numbers, and no minimiser whose path depends on rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -58,8 +58,46 @@ _TIE = 1e-9
 # Largest number of cells (features x classes) of a model whose prior is chosen.
 _MOST_CELLS = 1 << 24
 _TINY = np.finfo(np.float64).tiny
-# The share of the accuracy in the loss.
-_ACCURACY = 0.3
+
+
+class Scoring(NamedTuple):
+    """The loss of settings: so much log-loss, less so much accuracy.
+
+    Attributes
+    ----------
+    log_loss, accuracy
+        Their shares.
+    balanced
+        Whether classes count alike, whatever their mass.
+    """
+
+    log_loss: float
+    accuracy: float
+    balanced: bool = False
+
+
+# The values of the parameter `scoring`. The accuracy alone is the same for many settings.
+SCORINGS: Mapping[str | None, Scoring] = {
+    None: Scoring(1.0, 0.3),
+    "neg_log_loss": Scoring(1.0, 0.0),
+    "accuracy": Scoring(1e-3, 1.0),
+    "balanced_accuracy": Scoring(1e-3, 1.0, balanced=True),
+}
+
+
+class Goal(NamedTuple):
+    """What is chosen.
+
+    Attributes
+    ----------
+    free
+        The names of the settings that are chosen.
+    scoring
+        The parameter of that name, a key of `SCORINGS`.
+    """
+
+    free: Collection[str] = ()
+    scoring: str | None = None
 
 
 @dataclass(frozen=True)
@@ -106,9 +144,10 @@ def choose_settings(
     observed: Observations,
     target: Column,
     sample_weight: Floats,
-    free: Collection[str],
+    goal: Goal,
     *,
     near: Choice | None = None,
+    groups: NDArray[Any] | None = None,
 ) -> Choice | None:
     """Choose settings of a model by items that it has learnt; None if these are too few.
 
@@ -118,18 +157,21 @@ def choose_settings(
         The model, with the values to start from, and of the settings that are not free.
     observed, target, sample_weight
         The items.
-    free
-        The names of the settings to choose.
+    goal
+        The settings to choose.
     near
         What was chosen for a similar model: values near it are tried only.
+    groups
+        The group of each item; these are left out together. None: each is left out alone.
     """
     learnt = LearntItems.of(cascade.model, observed, target, sample_weight)
     most = MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
     mass = cascade.model.class_mass
-    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most, mass)
+    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most, mass, groups)
     if learnt.sample_weight.sum() < FEWEST_ITEMS:
         return None
-    judge = Judge(cascade, learnt.sampled(sample.items, sample.weight), sample)
+    judge = Judge.of(cascade, learnt, sample, goal.scoring)
+    free = goal.free
     cells = max(corpus.mass.shape[0] for corpus in cascade.model.corpora.values())
     if cells * len(cascade.model.classes) > _MOST_CELLS:
         free = [name for name in free if name != "prior"]
@@ -138,8 +180,15 @@ def choose_settings(
         few = sample.first(most // _ROUGH)
         rough = search
         if few is not sample:
-            rough = _Search(Judge(cascade, learnt.sampled(few.items, few.weight), few), search.free)
+            rough = _Search(Judge.of(cascade, learnt, few, goal.scoring), search.free)
         loss, hyper = search.refined(rough.start(cascade.hyper), _REFINEMENTS)
+        if goal.scoring is not None:
+            # A score of few distinct values has many local maxima: the usual choice is a start too.
+            data, usual_goal = (observed, target, sample_weight), Goal(goal.free)
+            usual = choose_settings(cascade, *data, usual_goal, groups=groups)
+            assert usual is not None
+            found = search.refined(usual.hyper, _REFINEMENTS)
+            loss, hyper = min((loss, hyper), found, key=_loss)
     else:
         start = near.hyper
         if "prior" in free:
@@ -176,9 +225,10 @@ class Scored(NamedTuple):
 class Judge:
     """The loss of settings by leave-one-out over the items of a sample.
 
-    The loss is the mean log-loss, less a share of the accuracy, with one further item of an
-    unknown class: its class has the frequencies of the classes, and its probabilities are the mean
-    over the items. Without it a model could be sure of what it has seen only few items of.
+    The loss is the mean log-loss, less a share of the accuracy; see `Scoring`. The log-loss has one
+    further item of an unknown class: its class has the frequencies of the classes, and its
+    probabilities are the mean over the items. Without it a model could be sure of what it has seen
+    only few items of.
 
     Attributes
     ----------
@@ -190,9 +240,13 @@ class Judge:
         The target and the smoothed class frequencies of each item, classes x items.
     unit
         The mass that an item gives to one of its values, on average.
+    share
+        The weight of each item in the loss.
     """
 
-    def __init__(self, cascade: Cascade, learnt: LearntItems, sample: Sample) -> None:
+    def __init__(
+        self, cascade: Cascade, learnt: LearntItems, sample: Sample, scoring: str | None
+    ) -> None:
         self.left_out = LeaveOneOut(cascade, learnt)
         self.sample = sample
         self.classes = np.argmax(learnt.truth, axis=1)
@@ -202,9 +256,20 @@ class Judge:
         self.floor = np.ascontiguousarray(floor.T)
         mass = cascade.model.class_mass
         self.mass = np.where(mass > 0, mass, 1.0)
-        self._doubt = formulas.floor_of(mass, 1.0) / max(mass.sum(), 1.0)
+        self._scoring = SCORINGS[scoring]
+        counting = np.full(len(mass), mass.mean()) if self._scoring.balanced else mass
+        self.share = replace(sample, mass=counting).share
+        self._doubt = formulas.floor_of(counting, 1.0) / max(mass.sum(), 1.0)
         sizes = [part.sizes for part in self.left_out.remaining[:1]]
         self.unit = 1 / max(1.0, *(float(sample.share @ size) for size in sizes))
+
+    @classmethod
+    def of(
+        cls, cascade: Cascade, learnt: LearntItems, sample: Sample, scoring: str | None
+    ) -> Judge:
+        """Return the judge of a sample of the items."""
+        drawn = learnt.sampled(sample.items, sample.weight, sample.group)
+        return cls(cascade, drawn, sample, scoring)
 
     def scored(self, hyper: Hyper) -> Scored:
         """Return the scores of all items."""
@@ -232,7 +297,7 @@ class Judge:
         log_X = np.log(X)
         right = np.argmax(X, axis=0) == self.classes
         log_loss = np.einsum("ij,ij->j", self.truth, log_X) + self._doubt @ log_X
-        return np.asarray(-log_loss - _ACCURACY * right)
+        return np.asarray(-self._scoring.log_loss * log_loss - self._scoring.accuracy * right)
 
     def score(self, hyper: Hyper) -> LooScore:
         """Return the figures of a setting."""
@@ -325,7 +390,7 @@ class _Search:
                 shares.clear()
                 shares[setting.sharpness] = judge.shares(scored, setting.sharpness)
             losses = judge.losses(shares[setting.sharpness], setting.floor)
-            loss = float(judge.sample.share @ losses)
+            loss = float(judge.share @ losses)
             self._tried.append((*setting, loss))
             return loss, setting
 

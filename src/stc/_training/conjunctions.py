@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,8 @@ from stc._core.interactions import Interactions
 from stc._core.model import Model
 from stc._core.observations import Column, Observations
 from stc._core.target import TargetForm
-from stc._training.choice import MOST_ITEMS, Choice, Judge, Scored, choose_settings
+from stc._training.choice import MOST_ITEMS, Choice, Goal, Judge, Scored, choose_settings
+from stc._training.sample import Items
 
 Names = tuple[str, ...]
 
@@ -44,23 +44,13 @@ _LEAST_FLOOR = 1e-2
 _AT_A_TIME = 64
 
 
-class Items(NamedTuple):
-    """Items with one class each, and their weights."""
-
-    observed: Observations
-    target: Column
-    sample_weight: Floats
-
-
-def choose_ngrams(
-    items: Items, form: TargetForm, hyper: Hyper, free: Sequence[str]
-) -> Tried | None:
+def choose_ngrams(items: Items, form: TargetForm, hyper: Hyper, goal: Goal) -> Tried | None:
     """Return the length of n-grams that pays, 1 or that of the items; None for too few items."""
     words = items._replace(observed=without_ngrams(items.observed))
-    plain = _tried(words, form, Interactions(), hyper, free)
+    plain = _tried(words, form, Interactions(), hyper, goal)
     if plain is None:
         return None
-    pairs = _tried(items, form, Interactions(ngrams=2), plain.choice, free)
+    pairs = _tried(items, form, Interactions(ngrams=2), plain.choice, goal)
     return pairs if pairs is not None and pairs.choice.loss < plain.choice.loss else plain
 
 
@@ -69,9 +59,7 @@ def without_ngrams(observed: Observations) -> Observations:
     return replace(observed, columns=tuple(c for c in observed.columns if not c.conjunction))
 
 
-def choose_conjunctions(
-    items: Items, form: TargetForm, hyper: Hyper, free: Sequence[str]
-) -> Tried | None:
+def choose_conjunctions(items: Items, form: TargetForm, hyper: Hyper, goal: Goal) -> Tried | None:
     """Return the conjunctions of attributes that pay; None for too few items or attributes.
 
     Parameters
@@ -80,24 +68,24 @@ def choose_conjunctions(
         Items of a table, at most `MOST_ROWS`.
     form
         The form of the target.
-    hyper, free
-        The settings to start from, and the names of those that are chosen.
+    hyper, goal
+        The settings to start from, and those to choose.
     """
     usable = _usable(items)
     pairs, triples = (list(combinations(usable, size)) for size in (2, 3))
-    best = _tried(items, form, Interactions(), hyper, free) if pairs else None
+    best = _tried(items, form, Interactions(), hyper, goal) if pairs else None
     if best is None:
         return None
     enough = best.choice.judge.sample.weight.sum() >= FEWEST_ITEMS
     if enough and len(pairs) <= _MOST_CANDIDATES:
-        best = _entered(best, items, form, pairs, triples, free)
+        best = _entered(best, items, form, pairs, triples, goal)
         if best.interactions.enabled:
             # Settings near those without conjunctions need not be the best ones with them.
-            anew = _tried(items, form, best.interactions, hyper, free)
+            anew = _tried(items, form, best.interactions, hyper, goal)
             best = anew if anew is not None and anew.choice.loss < best.choice.loss else best
     for whole in (pairs, pairs + triples):
         if 0 < len(whole) <= _MOST_WHOLE and _size(items.observed, whole) <= _MOST_FEATURES:
-            rival = _tried(items, form, Interactions.of(whole), hyper, free)
+            rival = _tried(items, form, Interactions.of(whole), hyper, goal)
             best = rival if rival is not None and _pays(best.choice, rival.choice) else best
     return best
 
@@ -115,32 +103,35 @@ def _tried(
     form: TargetForm,
     interactions: Interactions,
     start: Hyper | Choice,
-    free: Sequence[str],
+    goal: Goal,
 ) -> Tried | None:
     """Count the items with these conjunctions, and choose the settings.
 
     A choice to start from is refined only.
     """
     model = replace(Model.blank(items.observed, form=form), interactions=interactions)
-    model = model.with_items(*items)
+    model = model.with_items(*items[:3])
     near = start if isinstance(start, Choice) else None
     hyper = start.hyper if isinstance(start, Choice) else start
     cascade = Cascade(model, model.policy, hyper, np.iinfo(np.int64).max)
-    choice = choose_settings(cascade, *items, free, near=near)
+    choice = choose_settings(cascade, *items[:3], goal, near=near, groups=items.groups)
     return None if choice is None else Tried(interactions, choice)
 
 
 def _pays(before: Choice, after: Choice) -> bool:
     """Return whether the mean loss falls by more than its standard error."""
-    mean, error = _gain(before.losses, after.losses, before.judge.sample.share)
+    judge = before.judge
+    mean, error = _gain(before.losses, after.losses, judge.share, judge.left_out.learnt.group)
     return mean > max(error, _LEAST_GAIN)
 
 
-def _gain(before: Floats, after: Floats, shares: Floats) -> tuple[float, float]:
-    """Return the mean of paired differences, and its standard error."""
+def _gain(
+    before: Floats, after: Floats, shares: Floats, group: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Return the mean of paired differences, and its standard error if groups differ by chance."""
     differences, shares = before - after, shares / shares.sum()
     mean = float(shares @ differences)
-    return mean, float(np.sqrt(shares**2 @ (differences - mean) ** 2))
+    return mean, float(np.linalg.norm(np.bincount(group, shares * (differences - mean))))
 
 
 # --- candidates -----------------------------------------------------------------------------------
@@ -232,11 +223,19 @@ class _Candidates:
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         place = np.full(len(judged), -1)
         place[present] = inverse
-        first = present[first]
+        firsts, first = first, present[first]
         C = counts[judged[first]]
-        C[np.arange(len(first)), self.judge.classes[first]] -= self.judge.left_out.learnt.removed[
-            first
-        ]
+        learnt = self.judge.left_out.learnt
+        if learnt.single:
+            C[np.arange(len(first)), self.judge.classes[first]] -= learnt.removed[first]
+        else:
+            pairs = judged[present] * (int(learnt.group.max()) + 1) + learnt.group[present]
+            _, same = np.unique(pairs, return_inverse=True)
+            cells = same * n_classes + self.judge.classes[present]
+            taken = np.bincount(
+                cells, learnt.removed[present], (same.max(initial=-1) + 1) * n_classes
+            )
+            C -= taken.reshape(-1, n_classes)[same[firsts]]
         C[C < 1e-9] = 0.0
         return np.asarray(C, dtype=np.float64), kind[first], place
 
@@ -263,7 +262,7 @@ def _entered(
     form: TargetForm,
     pairs: list[Names],
     triples: list[Names],
-    free: Sequence[str],
+    goal: Goal,
 ) -> Tried:
     """Return the model with the conjunctions that enter one at a time."""
     columns = items.observed.columns
@@ -286,7 +285,7 @@ def _entered(
         more = [*kept, *new]
         if set(more) == set(inside):
             break
-        rival = _tried(items, form, Interactions.of(more), best.choice, free)
+        rival = _tried(items, form, Interactions.of(more), best.choice, goal)
         if rival is None or rival.choice.loss > best.choice.loss + (0 if new else _LEAST_GAIN):
             break
         best, inside = rival, more
@@ -308,7 +307,7 @@ def _needed(
     def loss(tuples: Sequence[Names]) -> float:
         scores = U + candidates.contributions(tuples, hyper).sum(axis=0)
         tried = (_losses(judge, scores, hyper, hyper.sharpness * factor) for factor in _SHARPER)
-        return min(float(judge.sample.share @ losses) for losses in tried)
+        return min(float(judge.share @ losses) for losses in tried)
 
     now = loss(left)
     while left:
@@ -380,8 +379,8 @@ def _paying(
     Promising ones are tried on one half of the items; the best of these has to gain so many
     standard errors on the other half.
     """
-    shares = judge.sample.share
-    half, side = judge.sample.half, 0
+    shares = judge.share
+    half, side, group = judge.sample.half, 0, judge.left_out.learnt.group
     free, sharpness, failed = np.ones(len(T), dtype=bool), hyper.sharpness, 0
     flat = T.reshape(len(T), U.size)
     now = _losses(judge, U, hyper, sharpness)
@@ -404,8 +403,10 @@ def _paying(
                 tried.append((picking_shares @ losses, number, sharpness * factor, losses))
         _, number, sharper, losses = min(tried, key=lambda each: each[:2])
         free[number], last[number] = False, np.inf
-        mean, error = _gain(now[confirming], losses[confirming], shares[confirming])
-        picked, _ = _gain(now[picking], losses[picking], shares[picking])
+        (mean, error), (picked, _) = (
+            _gain(now[part], losses[part], shares[part], group[part])
+            for part in (confirming, picking)
+        )
         if mean > max(errors * error, _LEAST_GAIN) and picked > 0:
             U, sharpness, now, failed = U + T[number], sharper, losses, 0
             yield number

@@ -82,12 +82,19 @@ class LearntItems:
             return cls(observed, truth, weight, np.minimum(weight, 1.0), single)
         return cls(observed, truth, weight, weight, groups)
 
-    def sampled(self, items: NDArray[np.int64], weight: Floats) -> LearntItems:
-        """Return some items, in ascending order, with weights of which one unit is left out."""
+    def sampled(
+        self, items: NDArray[np.int64], weight: Floats, group: NDArray[np.int64] | None
+    ) -> LearntItems:
+        """Return some items, in ascending order, with weights; the units left out are as in `of`.
+
+        Of groups there must be all items.
+        """
         mask = np.zeros(len(self.group), dtype=bool)
         mask[items] = True
         numbers = np.arange(len(items))
         selected, truth = self.observed.select(mask), self.truth[mask]
+        if group is not None:
+            return LearntItems(selected, truth, weight, weight, group)
         return LearntItems(selected, truth, weight, np.minimum(weight, 1.0), numbers)
 
     @property

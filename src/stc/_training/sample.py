@@ -3,7 +3,8 @@
 Settings are chosen by the distinct items of each class with the smallest hashes of their values and
 label; conjunctions, n-grams and knots by those with the smallest of all. Each has its total weight,
 so a row of weight 2 is two rows. A part of the items keeps its smallest, and parts are merged: the
-result is the same for data in memory, in files, in a database or on a cluster.
+result is the same for data in memory, in files, in a database or on a cluster. Where items come in
+groups, whole groups with the smallest hashes choose.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from stc._core.observations import Column, Observations, run_starts
 from stc._core.target import Target
 from stc._input.values import canonical
 from stc._utils.hashing import GOLDEN, Hashes, mixed, sums_of_runs, text_hashes
+from stc.exceptions import DataError
 
 # Rows of a batch in memory among which the smallest are found at a time.
 _BLOCK_ROWS = 1 << 18
@@ -45,9 +47,13 @@ class Sample:
     classes
         The class of each; of several, the one with the largest share.
     rank
-        The place of each among the items of its class, by their hashes.
+        The place of each among the items of its class, by their hashes; or that of its group.
     mass
         The mass of each class among all items.
+    grouped
+        Whether `rank` is the group of each item, which has all items of these groups.
+    repeats
+        Which occur more than once; an item of weight 2 does. Of groups: in several of them.
     """
 
     items: NDArray[np.int64]
@@ -56,6 +62,8 @@ class Sample:
     classes: NDArray[np.int64]
     rank: NDArray[np.int64]
     mass: Floats
+    repeats: NDArray[np.bool_]
+    grouped: bool = False
 
     @cached_property
     def share(self) -> Floats:
@@ -66,21 +74,27 @@ class Sample:
 
     @property
     def repeated(self) -> float:
-        """Share of all items that occur more than once; an item of weight 2 does."""
-        return float(self.share @ (self.weight >= _TWICE))
+        """Share of all items that occur more than once."""
+        return float(self.share @ self.repeats)
 
     @property
     def half(self) -> NDArray[np.int64]:
-        """0 or 1: two halves of the items, within each class."""
+        """0 or 1: two halves of the items, within each class, or of the groups."""
         return np.asarray(self.rank % 2)
 
+    @property
+    def group(self) -> NDArray[np.int64] | None:
+        """The group of each item, from 0; None if each is left out alone."""
+        return self.rank if self.grouped else None
+
     def first(self, most: int) -> Sample:
-        """Return at most so many of the items, but one of each class."""
-        kept = self.rank < _most_per_class(np.bincount(self.classes), most)
+        """Return at most so many of the items, but one of each class, or two groups."""
+        count = _most_groups if self.grouped else _most_per_class
+        kept = self.rank < count(np.bincount(self.rank if self.grouped else self.classes), most)
         if kept.all():
             return self
-        items, weight, truth = self.items[kept], self.weight[kept], self.truth[kept]
-        return Sample(items, weight, truth, self.classes[kept], self.rank[kept], self.mass)
+        names = ("items", "weight", "truth", "classes", "rank", "repeats")
+        return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
 
 def sample_of(
@@ -90,11 +104,15 @@ def sample_of(
     sample_weight: Floats,
     most: int,
     mass: Floats,
+    groups: NDArray[Any] | None = None,
 ) -> Sample:
     """Return at most so many distinct items, but one of each class; all have weight.
 
-    `mass` is the mass of each class among all items, of which these may be a sample.
+    `mass` is the mass of each class among all items, of which these may be a sample. With groups,
+    the items are all of some groups, at least two, and distinct within each.
     """
+    if groups is not None:
+        return _sample_of_groups(observed, target, truth, sample_weight, mass, groups).first(most)
     present = np.flatnonzero(sample_weight > 0)
     order = _orders(observed, target)[present]
     first, weight = _distinct(order, sample_weight[present], None)
@@ -104,7 +122,53 @@ def sample_of(
     chosen = np.flatnonzero(rank < _most_per_class(np.bincount(classes), most))
     chosen = chosen[np.argsort(first[chosen])]
     items = present[first[chosen]]
-    return Sample(items, weight[chosen], truth[items], classes[chosen], rank[chosen], mass)
+    weight = weight[chosen]
+    own = classes[chosen], rank[chosen]
+    return Sample(items, weight, truth[items], *own, mass, weight >= _TWICE)
+
+
+def _sample_of_groups(
+    observed: Observations,
+    target: Column,
+    truth: Floats,
+    sample_weight: Floats,
+    mass: Floats,
+    groups: NDArray[Any],
+) -> Sample:
+    """Return the distinct items of each group."""
+    present = np.flatnonzero(sample_weight > 0)
+    order = _orders(observed, target, conjunctions=True)[present]
+    first, weight, rank = _groups(order, sample_weight[present], groups[present])
+    ascending = np.argsort(first)
+    first, weight, rank = first[ascending], weight[ascending], rank[ascending]
+    items = present[first]
+    _, same, times = np.unique(order[first], return_inverse=True, return_counts=True)
+    own = truth[items], np.argmax(truth[items], axis=1), rank
+    return Sample(items, weight, *own, mass, times[same] > 1, grouped=True)
+
+
+def _groups(
+    order: Hashes, sample_weight: Floats, groups: NDArray[Any]
+) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+    """Return the distinct items of groups, their weights, and the ranks of their groups.
+
+    The hash of a group depends on its items and their weights only.
+    """
+    codes = np.unique(groups, return_inverse=True)[1]
+    with np.errstate(over="ignore"):
+        inside = mixed(order + GOLDEN * (codes + 1).astype(np.uint64))
+        first, weight = _distinct(inside, sample_weight, None)
+        own, bits = codes[first], weight.astype(np.float32).view(np.uint32).astype(np.uint64)
+        of_group = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.uint64)
+        np.add.at(of_group, own, mixed(order[first] + GOLDEN * bits))
+    rank = np.empty(len(of_group), dtype=np.int64)
+    rank[np.argsort(of_group, kind="stable")] = np.arange(len(of_group))
+    return first, weight, rank[own]
+
+
+def _most_groups(sizes: NDArray[np.int64], most: int) -> int:
+    """Return how many groups, the first ones, have at most so many items; at least two."""
+    return max(int(np.searchsorted(np.cumsum(sizes), most, side="right")), 2)
 
 
 class Sizes(NamedTuple):
@@ -122,8 +186,84 @@ class Sizes(NamedTuple):
     items: int
 
 
-# Items, their classes and their weights.
-_Items = tuple[Observations, Column, Floats]
+class Items(NamedTuple):
+    """Items, their classes, their weights, and their groups if they have any."""
+
+    observed: Observations
+    target: Column
+    sample_weight: Floats
+    groups: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnGroups:
+    """All items of the groups with the smallest hashes, at least two.
+
+    Attributes
+    ----------
+    observed, target, sample_weight
+        The items, without scales.
+    groups
+        The ranks of their groups, by hash.
+    distinct
+        The number of distinct items of each group.
+    sizes
+        How many distinct items were to be drawn.
+    """
+
+    observed: Observations
+    target: Target
+    sample_weight: Floats
+    groups: NDArray[np.int64]
+    distinct: NDArray[np.int64]
+    sizes: Sizes
+
+    @classmethod
+    def of(
+        cls, observed: Observations, target: Target, sample_weight: Floats,
+        groups: NDArray[Any], sizes: Sizes,
+    ) -> DrawnGroups | None:  # fmt: skip
+        """Return the smallest groups of a batch; None if no item has a weight."""
+        present = np.flatnonzero(sample_weight > 0)
+        codes, own = np.unique(groups[present], return_inverse=True)
+        if not len(codes):
+            return None
+        if len(codes) == 1:
+            raise DataError(
+                "groups has a single group, and nothing is left without it",
+                hint="give several groups, or none",
+            )
+        order = _orders(observed, target.column, conjunctions=True)[present]
+        first, _, rank = _groups(order, sample_weight[present], own)
+        ranks = np.empty(len(codes), dtype=np.int64)
+        ranks[own[first]] = rank
+        distinct = np.bincount(rank)
+        kept = ranks[own] < _most_groups(distinct, max(sizes))
+        rows = present[kept]
+        column = target.column.take(rows)
+        drawn = observed.take(rows).compacted(), replace(target, column=column)
+        return cls(*drawn, sample_weight[rows], ranks[own[kept]], distinct, sizes)
+
+    @property
+    def candidates(self) -> Items:
+        """The items by which conjunctions and n-grams are chosen."""
+        return self._taken(self.sizes.candidates)
+
+    @property
+    def times(self) -> Floats:
+        """How often each candidate occurs: they are not distinct."""
+        return np.ones(len(self.candidates.sample_weight))
+
+    @property
+    def sample(self) -> Items:
+        """The items by which settings are chosen."""
+        return self._taken(self.sizes.items)
+
+    def _taken(self, most: int) -> Items:
+        rows = np.flatnonzero(self.groups < _most_groups(self.distinct, most))
+        observed = self.observed.take(rows).compacted()
+        column = self.target.column.take(rows)
+        return Items(observed, column, self.sample_weight[rows], self.groups[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +360,7 @@ class Drawn:
         return Drawn(drawn, replace(target, column=column), *kept[1:])
 
     @property
-    def candidates(self) -> _Items:
+    def candidates(self) -> Items:
         """The items by which conjunctions and n-grams are chosen."""
         return self._taken(np.arange(min(self.sizes.candidates, len(self.order))))
 
@@ -230,13 +370,13 @@ class Drawn:
         return self.amounts[: self.sizes.candidates, 1]
 
     @property
-    def sample(self) -> _Items:
+    def sample(self) -> Items:
         """The items by which settings are chosen."""
         return self._taken(np.flatnonzero(_ranks(self.class_) < self.per_class))
 
-    def _taken(self, items: NDArray[np.int64]) -> _Items:
+    def _taken(self, items: NDArray[np.int64]) -> Items:
         observed = self.observed.take(items).compacted()
-        return observed, self.target.column.take(items), self.amounts[items, 0]
+        return Items(observed, self.target.column.take(items), self.amounts[items, 0])
 
 
 class _Bounds(NamedTuple):
@@ -363,9 +503,9 @@ def _most_per_class(sizes: NDArray[np.int64], most: int) -> int:
 # --- hashes ---------------------------------------------------------------------------------------
 
 
-def _orders(observed: Observations, target: Column) -> Hashes:
+def _orders(observed: Observations, target: Column, *, conjunctions: bool = False) -> Hashes:
     """Return a hash of the values and the label of each item, by which items are ordered."""
-    hashes = _item_hashes(observed, conjunctions=False)
+    hashes = _item_hashes(observed, conjunctions=conjunctions)
     with np.errstate(over="ignore"):
         hashes += GOLDEN * _column_hashes(target, _label_hashes(target))
     return mixed(hashes)

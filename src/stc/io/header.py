@@ -48,8 +48,8 @@ from stc.io.shapes import (
 # The version of the header and of the entries. Version 1 lacks some parameters.
 FORMAT = 2
 
-# The values of parameters that format 1 did not have.
-_ABSENT = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0}
+# The values of parameters that earlier files do not have.
+_ABSENT = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0, "scoring": None}
 # The fields that format 1 did not have.
 _NEW_FIELDS: dict[str, Any] = {"chosen": {}, "choices": None, "loo": None}
 
@@ -59,6 +59,7 @@ PARAMETERS = frozenset(
         "power", "balance", "entropy", "prior", "sharpness", "floor",
         "dimensions", "policy", "phases", "interactions", "min_support", "max_features", "ngrams",
         "continuous", "ordinal", "targets", "label_threshold", "missing", "tokenizer", "max_tuples",
+        "scoring",
     )
 )  # fmt: skip
 

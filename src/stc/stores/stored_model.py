@@ -226,12 +226,12 @@ class StoredModel(LearnerMixin):
 
     # --- learning ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit the model with its stored parameters; anything learnt before is replaced.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, groups
             As in `SparseTensorClassifier.fit`.
 
         Returns
@@ -249,12 +249,13 @@ class StoredModel(LearnerMixin):
         """
         header = self._header()
         parameters = self._parameters(read_header(header))
-        fitted = learning.fit(parameters, X, y, sample_weight)
+        fitted = learning.fit(parameters, X, y, sample_weight, groups)
 
         def work(writing: Writing) -> _Copy:
             now, model = _header_in(writing, self.name), fitted
             if now["parameters"] != header["parameters"]:
-                model = learning.fit(self._parameters(read_header(now)), X, y, sample_weight)
+                changed = self._parameters(read_header(now))
+                model = learning.fit(changed, X, y, sample_weight, groups)
             _check_given_phases(model)
             archive = to_archive(model.state, model.parameters)
             archive.header["parameters"] = now["parameters"]

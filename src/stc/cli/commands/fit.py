@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Literal, NamedTuple, Optional
 
 import typer
 
@@ -12,8 +12,8 @@ from stc.cli.data import Data, DataArgument, named_columns, opened
 from stc.cli.errors import USAGE, CommandError
 from stc.cli.output import Output
 
-# Rows from which --tune chooses settings.
-_TUNING_ROWS = 100_000
+# Rows from which --tune and --group choose settings.
+_CHOOSING_ROWS = 100_000
 # What tuning chooses, in the order in which it is printed.
 _SETTINGS = (
     "power", "balance", "entropy", "prior", "sharpness", "floor", "interactions", "ngrams",
@@ -54,7 +54,7 @@ def fit(
     group: Annotated[
         opt.Name,
         typer.Option(
-            "--group", metavar="COLUMN", help="For --tune: rows of a group stay in one fold."
+            "--group", metavar="COLUMN", help="Rows of a group are held out together to choose."
         ),
     ] = None,
     power: Annotated[
@@ -113,6 +113,10 @@ def fit(
         Optional[Literal["learn"]],  # noqa: UP045
         typer.Option(help="Learn phases by gradient descent."),
     ] = None,
+    scoring: Annotated[
+        Optional[Literal["neg_log_loss", "accuracy", "balanced_accuracy"]],  # noqa: UP045
+        typer.Option(help="By which score by leave-one-out to choose."),
+    ] = None,
     kind: opt.FormatOption = None,
     separator: opt.SeparatorOption = None,
     quiet: opt.QuietOption = False,
@@ -144,12 +148,13 @@ def fit(
         "dimensions": dimensions,
         "policy": policy,
         "phases": phases,
+        "scoring": scoring,
     }
     # What is not on the command line is for the library to choose.
     parameters = {name: value for name, value in settings.items() if opt.is_given(context, name)}
     roles = ColumnRoles(target, ignore or (), columns or (), weight, text, group)
     notes: Output = context.obj
-    _check_tuning(tune, group, parameters)
+    _check_tuning(tune, parameters)
     place = model_place(output)
     place.check_output(data)
     with opened(DataArgument(data, kind, separator)) as files, notes.progress():
@@ -157,16 +162,17 @@ def fit(
         parameters = _with_columns(parameters, source, files)
         names = targets[0] if len(targets) == 1 else targets
         with located_errors(files, targets):
-            if tune:
-                parameters = _tuned(notes, source, names, (weight, group), parameters)
+            chooser = None
+            if tune or group:
+                first = _first_rows(source, names, weight, group)
+                choose = _tuned if tune else _chosen
+                parameters, chooser = choose(notes, first, parameters)
             model = stc.SparseTensorClassifier(**parameters).fit(source, names, weight)
-        facts = {**save(model, place), **loo_facts(model)}
+        facts = {**save(model, place), **loo_facts(chooser or model)}
     notes.done(facts, "\n".join([f"learnt {described(facts)}", *loo_lines(facts)]))
 
 
-def _check_tuning(tune: bool, group: str | None, parameters: dict[str, Any]) -> None:
-    if group is not None and not tune:
-        raise CommandError("--group needs --tune", USAGE)
+def _check_tuning(tune: bool, parameters: dict[str, Any]) -> None:
     for name in _NOT_TUNED if tune else ():
         if parameters.get(name):
             raise CommandError(f"--tune cannot be combined with --{name}", USAGE)
@@ -200,33 +206,53 @@ def _dimensions(options: Sequence[str], source: Any, data: Data) -> Any:
     return groups
 
 
-def _tuned(
-    output: Output,
-    source: Any,
-    target: Any,
-    weight_and_group: tuple[str | None, str | None],
-    parameters: dict[str, Any],
-) -> dict[str, Any]:
+class _Rows(NamedTuple):
+    """The first rows of the data."""
+
+    X: Any
+    y: Any
+    weight: Any
+    groups: Any
+
+
+def _first_rows(source: Any, target: Any, weight: str | None, group: str | None) -> _Rows:
+    """Return the rows from which settings are chosen."""
+    targets = [target] if isinstance(target, str) else target
+    taken = [*targets, *([weight] if weight else [])]
+    items = source.attributes(taken)
+    more = [*taken, *([group] if group and group not in items else [])]
+    first = source.backend.head((*items, *more), _CHOOSING_ROWS)
+    X = first[items[0]] if source.text else first.select(items)
+    y = first[target] if isinstance(target, str) else first.select(target)
+    sizes = first[weight].to_numpy() if weight else None
+    return _Rows(X, y, sizes, first[group] if group else None)
+
+
+def _chosen(output: Output, first: _Rows, parameters: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Return the parameters that leave-one-out of groups of the first rows chooses, and a model."""
+    import stc
+    from stc.cli.models import counted, settings_text
+
+    model = stc.SparseTensorClassifier(**parameters)
+    model.fit(first.X, first.y, first.weight, groups=first.groups)
+    chosen = model.chosen_params_
+    settings = settings_text({name: chosen[name] for name in _SETTINGS})
+    output.note(f"chosen by {counted(len(first.y), 'row')}: {settings}")
+    return {**parameters, **chosen}, model
+
+
+def _tuned(output: Output, first: _Rows, parameters: dict[str, Any]) -> tuple[dict[str, Any], None]:
     """Return the parameters that do best on the first rows, by cross-validation."""
     import stc
     from stc.cli.models import counted, settings_text
 
-    targets = [target] if isinstance(target, str) else target
-    weight, group = weight_and_group
-    taken = [*targets, *([weight] if weight else [])]
-    items = source.attributes(taken)
-    more = [*taken, *([group] if group and group not in items else [])]
-    first = source.backend.head((*items, *more), _TUNING_ROWS)
-    X = first[items[0]] if source.text else first.select(items)
-    y = first[target] if isinstance(target, str) else first.select(target)
-    sizes = first[weight].to_numpy() if weight else None
     tuning = stc.SparseTensorClassifierCV(**parameters, verbose=False if output.quiet else None)
-    tuning.fit(X, y, sizes, groups=first[group] if group else None)
+    tuning.fit(first.X, first.y, first.weight, groups=first.groups)
     best = tuning.best_params_
     settings = settings_text({name: best[name] for name in _SETTINGS})
     words = ", ".join([settings, *(f"{name} {_written(best[name])}" for name in _TUNED)])
-    output.note(f"chosen by {counted(first.height, 'row')}: {words}")
-    return {**parameters, **best}
+    output.note(f"chosen by {counted(len(first.y), 'row')}: {words}")
+    return {**parameters, **best}, None
 
 
 def _written(value: Any) -> str:
