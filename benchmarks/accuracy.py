@@ -1,7 +1,8 @@
 """Accuracy and peers: `python benchmarks/accuracy.py [--text] [--only NAME ...] [--json OUT]`.
 
-17 tables, the same 5 folds for all, or, with `--text`, five sets of texts: accuracy, log-loss and
-seconds of fit + predict of ours and of the peers with their defaults, then means and ranks.
+17 tables, the same 5 folds for all, or, with `--text`, six sets of texts: accuracy, log-loss,
+wall and CPU seconds of fit + predict of ours and of the peers with their defaults, then means and
+ranks.
 """
 
 from __future__ import annotations
@@ -38,9 +39,18 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).resolve().parent / "results" / "accuracy.json"
-PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", "catboost"]
+PACKAGES = [
+    "sparse-tensor-classifier",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "polars",
+    "catboost",
+    "lightgbm",
+]
 MISSING = "?"  # the category of missing values for peers
 SMALLEST = float(np.finfo(float).eps)  # lower limit of probabilities, as in scikit-learn
 
@@ -72,6 +82,7 @@ class Score:
     accuracies: list[float]
     log_losses: list[float] | None
     seconds: list[float]
+    cpu: list[float] = field(default_factory=list)  # CPU seconds; empty in older files
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -89,9 +100,14 @@ class Score:
         """Return the seconds of fit + predict of all folds."""
         return sum(self.seconds)
 
+    @property
+    def took_cpu(self) -> float | None:
+        """Return the CPU seconds of fit + predict of all folds; None if not measured."""
+        return sum(self.cpu) if self.cpu else None
+
     def summary(self) -> dict[str, Any]:
         """Return the means and sums over the folds."""
-        return {"accuracy": self.accuracy, "log_loss": self.log_loss, "took": self.took}
+        return {name: getattr(self, name) for name in ("accuracy", "log_loss", "took", "took_cpu")}
 
 
 @dataclass(frozen=True)
@@ -104,6 +120,7 @@ class Standing:
     rank: float | None
     log_loss: float | None
     took: float
+    took_cpu: float | None
 
 
 def logistic(X: pd.DataFrame) -> Any:
@@ -281,7 +298,9 @@ def measure(group: str, name: str, models: Mapping[str, Model]) -> dict[str, Sco
     for key, values in outcomes.items():
         accuracies = [accuracy for accuracy, _ in values]
         losses = [loss for _, loss in values if loss is not None]
-        scores[key] = Score(group, name, key, accuracies, losses or None, runs[key].seconds)
+        scores[key] = Score(
+            group, name, key, accuracies, losses or None, runs[key].seconds, runs[key].cpu
+        )
     return scores
 
 
@@ -328,6 +347,7 @@ def standings(scores: Sequence[Score], models: Mapping[str, Model]) -> list[Stan
 def standing(name: str, scores: Sequence[Score], rank: float | None) -> Standing:
     """Return the means of one model's scores."""
     losses = [score.log_loss for score in scores if score.log_loss is not None]
+    cpu = [score.took_cpu for score in scores if score.took_cpu is not None]
     return Standing(
         name,
         len(scores),
@@ -335,6 +355,7 @@ def standing(name: str, scores: Sequence[Score], rank: float | None) -> Standing
         rank,
         fmean(losses) if losses else None,
         sum(score.took for score in scores),
+        sum(cpu) if len(cpu) == len(scores) else None,
     )
 
 
@@ -355,7 +376,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 def table_of_standings(means: Sequence[Standing]) -> str:
     """Return the means as aligned text."""
-    head = ["model", "sets", "accuracy", "rank", "log-loss", "seconds"]
+    head = ["model", "sets", "accuracy", "rank", "log-loss", "seconds", "CPU seconds"]
     rows = [
         [
             one.model,
@@ -364,10 +385,11 @@ def table_of_standings(means: Sequence[Standing]) -> str:
             number(one.rank, 2),
             number(one.log_loss),
             number(one.took, 1),
+            number(one.took_cpu, 1),
         ]
         for one in means
     ]
-    return harness.layout(head, rows, numbers=range(1, 6))
+    return harness.layout(head, rows, numbers=range(1, 7))
 
 
 def report(scores: Sequence[Score], means: Sequence[Standing]) -> str:
@@ -376,6 +398,7 @@ def report(scores: Sequence[Score], means: Sequence[Standing]) -> str:
         "accuracy": grid(scores, lambda score: number(score.accuracy)),
         "log-loss": grid(scores, lambda score: number(score.log_loss)),
         "seconds of fit + predict, all folds": grid(scores, lambda score: number(score.took, 2)),
+        "CPU seconds": grid(scores, lambda score: number(score.took_cpu, 2)),
         "means; ranks of accuracy": table_of_standings(means),
     }
     return "\n".join(f"{title}\n\n{text}\n" for title, text in parts.items() if text)
@@ -444,7 +467,7 @@ def parse() -> argparse.Namespace:
     lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc"}
     for name, what in lists.items():
         parser.add_argument(f"--{name}", nargs="*", metavar="NAME", help=f"{what} (default: all)")
-    parser.add_argument("--threads", type=int, default=1, help="of forest and CatBoost (default 1)")
+    parser.add_argument("--threads", type=int, default=1, help="of each peer (default 1)")
     parser.add_argument(
         "--cache", action="store_true", help=f"peers' figures from {RESULTS.name} where it has them"
     )
@@ -511,7 +534,9 @@ def main() -> int:
     harness.warn_if_busy()
     # Most of capital-gain is 0, so are most of its quantiles.
     warnings.filterwarnings("ignore", message="Bins whose width are too small")
-    print(report(*run(arguments)))
+    # HistGradientBoosting has no argument for its threads, and takes all of them.
+    with threadpool_limits(arguments.threads, user_api="openmp"):
+        print(report(*run(arguments)))
     return 0
 
 
