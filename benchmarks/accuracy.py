@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -41,7 +42,10 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-RESULTS = Path(__file__).resolve().parent / "results" / "accuracy.json"
+from stc import STC_Q, SparseTensorClassifier, SparseTensorClassifierCV
+
+RESULTS = Path(__file__).resolve().parent / "results"
+STORED = [RESULTS / "accuracy.json", RESULTS / "auto.json"]  # of one figure in both, the second
 PACKAGES = [
     "sparse-tensor-classifier",
     "numpy",
@@ -173,16 +177,12 @@ def _by_kind(categories: Any, numbers: Any) -> Any:
 
 
 def plain(X: Any, **params: Any) -> Any:
-    """Return our classifier, which chooses its settings by leave-one-out."""
-    from stc import SparseTensorClassifier
-
+    """Return our classifier, which chooses by leave-one-out the settings that are not given."""
     return SparseTensorClassifier(**params)
 
 
 def tuned(X: Any, **params: Any) -> Any:
     """Return our classifier that chooses its hyper-parameters by cross-validation."""
-    from stc import SparseTensorClassifierCV
-
     return SparseTensorClassifierCV(**params)
 
 
@@ -211,6 +211,7 @@ def table_models(threads: int) -> dict[str, Model]:
     return {
         "stc-cv": Model(partial(tuned, continuous="auto"), "stc-cv", ours=True),
         "stc": Model(partial(plain, continuous="auto"), None, ours=True),
+        "stc-q": Model(partial(plain, continuous="auto", **STC_Q), None, ours=True),
         "lr": Model(logistic, "lr"),
         "cnb": Model(bayes, "cnb"),
         "rf": Model(partial(forest, threads=threads), "rf"),
@@ -229,7 +230,9 @@ def text_models() -> dict[str, Model]:
     return {
         "stc-cv": Model(tuned, "stc-cv", ours=True),
         "stc": Model(plain, None, ours=True),
+        "stc-q": Model(partial(plain, **STC_Q), None, ours=True),
         "svc": Model(on(TfidfVectorizer, LinearSVC), "svc"),
+        "svc-counts": Model(on(CountVectorizer, LinearSVC), None),
         "lr": Model(on(TfidfVectorizer, LogisticRegression), "lr"),
         "complement": Model(on(TfidfVectorizer, ComplementNB), "complement"),
         "complement-counts": Model(on(CountVectorizer, ComplementNB), "complement"),
@@ -331,16 +334,17 @@ def standings(scores: Sequence[Score], models: Mapping[str, Model]) -> list[Stan
         kinds.setdefault(model.ranked or "", []).append(key)
     kinds.pop("", None)
     names = {kind: keys[0] if len(keys) == 1 else f"{kind}, better" for kind, keys in kinds.items()}
+    compared = list(chain.from_iterable(kinds.values()))
+    whole = [by_model for by_model in of_set.values() if by_model.keys() >= set(compared)]
     ranked = {
-        names[kind]: [
-            best(scores_by_model[key] for key in keys) for scores_by_model in of_set.values()
-        ]
+        names[kind]: [best(by_model[key] for key in keys) for by_model in whole]
         for kind, keys in kinds.items()
     }
-    places = ranks(ranked)
-    every = {
-        key: [scores_by_model[key] for scores_by_model in of_set.values()] for key in models
-    } | ranked
+    places = ranks(ranked) if whole else {}
+    each = {
+        key: [by_model[key] for by_model in of_set.values() if key in by_model] for key in models
+    }
+    every = {name: mine for name, mine in (ranked | each).items() if mine}
     return [standing(name, mine, places.get(name)) for name, mine in every.items()]
 
 
@@ -417,11 +421,10 @@ def write_part(file: Path, part: str, scores: Sequence[Score], means: Sequence[S
 
 def read_part(part: str) -> dict[str, dict[str, Score]]:
     """Return the stored scores: data set -> model -> score."""
-    if not RESULTS.exists():
-        return {}
+    files = [json.loads(file.read_text(encoding="utf-8")) for file in STORED if file.exists()]
     stored: dict[str, dict[str, Score]] = {}
     names = {one.name for one in fields(Score)}
-    for row in json.loads(RESULTS.read_text(encoding="utf-8")).get(part, {}).get("results", []):
+    for row in chain.from_iterable(file.get(part, {}).get("results", []) for file in files):
         score = Score(**{name: value for name, value in row.items() if name in names})
         score.extra["cached"] = True
         stored.setdefault(score.data, {})[score.model] = score
@@ -438,10 +441,12 @@ def markdown(stored: Mapping[str, Mapping[str, Score]], models: Mapping[str, Mod
         if _counts(next(iter(by_model.values())))
     ]
     rows += [
+        ["sets", *(str(means[key].sets) for key in models)],
         ["**mean**", *(f"**{means[key].accuracy:.4f}**" for key in models)],
         ["mean rank", *(number(means[key].rank, 2) for key in models)],
         ["mean log-loss", *(number(means[key].log_loss, 3) for key in models)],
         ["seconds, all folds", *(f"{means[key].took:,.0f}" for key in models)],
+        ["CPU seconds", *(number(means[key].took_cpu, 0) for key in models)],
     ]
     lines = [["", *models], ["---"] * (len(models) + 1), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -453,6 +458,8 @@ def _counts(score: Score) -> bool:
 
 
 def _best_in_bold(by_model: Mapping[str, Score], key: str, keys: Sequence[str]) -> str:
+    if key not in by_model:
+        return ""
     highest = max(round(by_model[name].accuracy, 4) for name in keys if name in by_model)
     shown = number(by_model[key].accuracy)
     return f"**{shown}**" if round(by_model[key].accuracy, 4) == highest else shown
@@ -464,16 +471,16 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--text", action="store_true", help="texts instead of tables")
-    lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc"}
+    lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc, stc-q"}
     for name, what in lists.items():
         parser.add_argument(f"--{name}", nargs="*", metavar="NAME", help=f"{what} (default: all)")
     parser.add_argument("--threads", type=int, default=1, help="of each peer (default 1)")
     parser.add_argument(
-        "--cache", action="store_true", help=f"peers' figures from {RESULTS.name} where it has them"
+        "--cache", action="store_true", help="peers' figures from results/ where it has them"
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every fold to this file")
     parser.add_argument(
-        "--markdown", action="store_true", help=f"show {RESULTS.name} as a table, measure nothing"
+        "--markdown", action="store_true", help="show results/ as a table, measure nothing"
     )
     parsed = parser.parse_args()
     models = text_models() if parsed.text else table_models(parsed.threads)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +42,14 @@ def load(library: str, file: Path) -> tuple[Any, Any, int]:
     return table, table.pop("label"), size
 
 
-def warm_up(X: pl.DataFrame, y: pl.Series, library: str, params: dict[str, Any]) -> None:
+def warm_up(X: pl.DataFrame, y: pl.Series, library: str, params: Mapping[str, Any]) -> None:
     """Fit and predict a few rows, so that imports and thread pools are not counted."""
     if library == "pandas":
         X, y = X.to_pandas(), y.to_pandas()
     SparseTensorClassifier(**params).fit(X, y).predict(X)
 
 
-def measure(library: str, file: Path, params: dict[str, Any]) -> dict[str, int]:
+def measure(library: str, file: Path, params: Mapping[str, Any]) -> dict[str, int]:
     """Return the resident memory before and after the loading, the input's size, and the peaks."""
     few = pl.read_parquet(file, n_rows=1000)
     warm_up(few.drop("label"), few["label"], library, params)

@@ -1,7 +1,8 @@
 """Speed against peers: `python benchmarks/speed.py [--only NAME ...] [--repeats 5] [--json OUT]`.
 
 Every figure is a ratio against a peer measured in the same run: peer and ours take turns, and the
-medians are compared; of `choice` and `leave-one-out`, those of CPU seconds. The bars are the project's goals. See README.md beside this file.
+medians are compared (of `choice` and `leave-one-out`, CPU seconds). The bars are the project's
+goals. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -262,9 +263,16 @@ def memory(repeats: int) -> list[Result]:
     return results
 
 
-def _memory_of(library: str, file: Path, params: dict[str, Any] = STC_Q) -> dict[str, int]:
+def _memory_of(library: str, file: Path, params: Mapping[str, Any] = STC_Q) -> dict[str, int]:
     script = Path(__file__).with_name("memory.py")
-    command = [sys.executable, str(script), library, str(file), "--params", json.dumps(params)]
+    command = [
+        sys.executable,
+        str(script),
+        library,
+        str(file),
+        "--params",
+        json.dumps(dict(params)),
+    ]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return dict(json.loads(done.stdout))
 
@@ -328,7 +336,7 @@ def choice(repeats: int) -> list[Result]:
     chosen = SparseTensorClassifier().fit(X, y).chosen_params_
     peers: dict[str, tuple[dict[str, Any], float]] = {
         "given chosen_params_": (chosen, 2.0),
-        "stc.STC_Q, single values": (STC_Q, 6.0),
+        "stc.STC_Q, single values": (dict(STC_Q), 6.0),
     }
     works = [partial(SparseTensorClassifier(**params).fit, X, y) for params, _ in peers.values()]
     default = partial(SparseTensorClassifier().fit, X, y)
@@ -336,12 +344,11 @@ def choice(repeats: int) -> list[Result]:
     results = [
         Result(
             "choice",
-            f"{size}, fit",
+            f"{size}, fit, CPU",
             peer,
             ours.cpu,
             theirs.cpu,
             bar,
-            unit="CPU s",
             extra={"params": params, "ours_wall": ours.seconds, "peer_wall": theirs.seconds},
         )
         for (ours, theirs), (peer, (params, bar)) in zip(pairs, peers.items(), strict=True)
@@ -372,7 +379,7 @@ def leave_one_out(repeats: int) -> list[Result]:
     for name, rows in (("adult", None), ("nursery", None), ("ag-news", 1_000)):
         task = data.load_task(name)
         learnt = task.folds[0][0] if name in data.TEXTS else np.arange(len(task.y))
-        options = {} if name in data.TEXTS else {"continuous": "auto"}
+        options: dict[str, Any] = {} if name in data.TEXTS else {"continuous": "auto"}
         model = SparseTensorClassifier(**options).fit(task.X[learnt], task.y[learnt])
         X, y = task.X[learnt[:rows]], task.y[learnt[:rows]]
         predict, leave_out = partial(model.predict_proba, X), partial(model.loo_predict_proba, X, y)
@@ -380,12 +387,11 @@ def leave_one_out(repeats: int) -> list[Result]:
         results.append(
             Result(
                 "leave-one-out",
-                f"{name}, {len(y):,} items, loo_predict_proba",
+                f"{name}, {len(y):,} items, loo_predict_proba, CPU",
                 "predict_proba",
                 mine.cpu,
                 theirs.cpu,
                 3.0,
-                unit="CPU s",
                 extra={"ours_wall": mine.seconds, "peer_wall": theirs.seconds},
             )
         )
