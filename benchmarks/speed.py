@@ -338,21 +338,15 @@ def choice(repeats: int) -> list[Result]:
         "given chosen_params_": (chosen, 2.0),
         "stc.STC_Q, single values": (dict(STC_Q), 6.0),
     }
-    works = [partial(SparseTensorClassifier(**params).fit, X, y) for params, _ in peers.values()]
-    default = partial(SparseTensorClassifier().fit, X, y)
-    pairs = alternate("choice", default, *works, repeats=repeats)
-    results = [
-        Result(
-            "choice",
-            f"{size}, fit, CPU",
-            peer,
-            ours.cpu,
-            theirs.cpu,
-            bar,
-            extra={"params": params, "ours_wall": ours.seconds, "peer_wall": theirs.seconds},
+    results = []
+    for peer, (params, bar) in peers.items():
+        given = partial(SparseTensorClassifier(**params).fit, X, y)
+        default = partial(SparseTensorClassifier().fit, X, y)
+        [(theirs, mine)] = alternate(f"choice, {peer}", given, default, repeats=repeats)
+        extra = {"params": params, "ours_wall": mine.seconds, "peer_wall": theirs.seconds}
+        results.append(
+            Result("choice", f"{size}, fit, CPU", peer, mine.cpu, theirs.cpu, bar, extra=extra)
         )
-        for (ours, theirs), (peer, (params, bar)) in zip(pairs, peers.items(), strict=True)
-    ]
     runs: dict[str, list[dict[str, int]]] = {"default": [], "given": []}
     for _ in range(repeats):
         for name, params in (("given", chosen), ("default", {})):
