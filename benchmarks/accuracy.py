@@ -1,7 +1,8 @@
 """Accuracy and peers: `python benchmarks/accuracy.py [--text] [--only NAME ...] [--json OUT]`.
 
-17 tables, the same 5 folds for all, or, with `--text`, five sets of texts: accuracy, log-loss and
-seconds of fit + predict of ours and of the peers with their defaults, then means and ranks.
+17 tables, the same 5 folds for all, or, with `--text`, six sets of texts: accuracy, log-loss,
+wall and CPU seconds of fit + predict of ours and of the peers with their defaults, then means and
+ranks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -38,9 +40,21 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 
-RESULTS = Path(__file__).resolve().parent / "results" / "accuracy.json"
-PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", "catboost"]
+from stc import STC_Q, SparseTensorClassifier, SparseTensorClassifierCV
+
+RESULTS = Path(__file__).resolve().parent / "results"
+STORED = [RESULTS / "accuracy.json", RESULTS / "auto.json"]  # of one figure in both, the second
+PACKAGES = [
+    "sparse-tensor-classifier",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "polars",
+    "catboost",
+    "lightgbm",
+]
 MISSING = "?"  # the category of missing values for peers
 SMALLEST = float(np.finfo(float).eps)  # lower limit of probabilities, as in scikit-learn
 
@@ -72,6 +86,7 @@ class Score:
     accuracies: list[float]
     log_losses: list[float] | None
     seconds: list[float]
+    cpu: list[float] = field(default_factory=list)  # CPU seconds; empty in older files
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -89,9 +104,14 @@ class Score:
         """Return the seconds of fit + predict of all folds."""
         return sum(self.seconds)
 
+    @property
+    def took_cpu(self) -> float | None:
+        """Return the CPU seconds of fit + predict of all folds; None if not measured."""
+        return sum(self.cpu) if self.cpu else None
+
     def summary(self) -> dict[str, Any]:
         """Return the means and sums over the folds."""
-        return {"accuracy": self.accuracy, "log_loss": self.log_loss, "took": self.took}
+        return {name: getattr(self, name) for name in ("accuracy", "log_loss", "took", "took_cpu")}
 
 
 @dataclass(frozen=True)
@@ -104,6 +124,7 @@ class Standing:
     rank: float | None
     log_loss: float | None
     took: float
+    took_cpu: float | None
 
 
 def logistic(X: pd.DataFrame) -> Any:
@@ -156,16 +177,12 @@ def _by_kind(categories: Any, numbers: Any) -> Any:
 
 
 def plain(X: Any, **params: Any) -> Any:
-    """Return our classifier, which chooses its settings by leave-one-out."""
-    from stc import SparseTensorClassifier
-
+    """Return our classifier, which chooses by leave-one-out the settings that are not given."""
     return SparseTensorClassifier(**params)
 
 
 def tuned(X: Any, **params: Any) -> Any:
     """Return our classifier that chooses its hyper-parameters by cross-validation."""
-    from stc import SparseTensorClassifierCV
-
     return SparseTensorClassifierCV(**params)
 
 
@@ -194,6 +211,7 @@ def table_models(threads: int) -> dict[str, Model]:
     return {
         "stc-cv": Model(partial(tuned, continuous="auto"), "stc-cv", ours=True),
         "stc": Model(partial(plain, continuous="auto"), None, ours=True),
+        "stc-q": Model(partial(plain, continuous="auto", **STC_Q), None, ours=True),
         "lr": Model(logistic, "lr"),
         "cnb": Model(bayes, "cnb"),
         "rf": Model(partial(forest, threads=threads), "rf"),
@@ -212,7 +230,9 @@ def text_models() -> dict[str, Model]:
     return {
         "stc-cv": Model(tuned, "stc-cv", ours=True),
         "stc": Model(plain, None, ours=True),
+        "stc-q": Model(partial(plain, **STC_Q), None, ours=True),
         "svc": Model(on(TfidfVectorizer, LinearSVC), "svc"),
+        "svc-counts": Model(on(CountVectorizer, LinearSVC), None),
         "lr": Model(on(TfidfVectorizer, LogisticRegression), "lr"),
         "complement": Model(on(TfidfVectorizer, ComplementNB), "complement"),
         "complement-counts": Model(on(CountVectorizer, ComplementNB), "complement"),
@@ -281,7 +301,9 @@ def measure(group: str, name: str, models: Mapping[str, Model]) -> dict[str, Sco
     for key, values in outcomes.items():
         accuracies = [accuracy for accuracy, _ in values]
         losses = [loss for _, loss in values if loss is not None]
-        scores[key] = Score(group, name, key, accuracies, losses or None, runs[key].seconds)
+        scores[key] = Score(
+            group, name, key, accuracies, losses or None, runs[key].seconds, runs[key].cpu
+        )
     return scores
 
 
@@ -312,22 +334,24 @@ def standings(scores: Sequence[Score], models: Mapping[str, Model]) -> list[Stan
         kinds.setdefault(model.ranked or "", []).append(key)
     kinds.pop("", None)
     names = {kind: keys[0] if len(keys) == 1 else f"{kind}, better" for kind, keys in kinds.items()}
+    compared = list(chain.from_iterable(kinds.values()))
+    whole = [by_model for by_model in of_set.values() if by_model.keys() >= set(compared)]
     ranked = {
-        names[kind]: [
-            best(scores_by_model[key] for key in keys) for scores_by_model in of_set.values()
-        ]
+        names[kind]: [best(by_model[key] for key in keys) for by_model in whole]
         for kind, keys in kinds.items()
     }
-    places = ranks(ranked)
-    every = {
-        key: [scores_by_model[key] for scores_by_model in of_set.values()] for key in models
-    } | ranked
+    places = ranks(ranked) if whole else {}
+    each = {
+        key: [by_model[key] for by_model in of_set.values() if key in by_model] for key in models
+    }
+    every = {name: mine for name, mine in (ranked | each).items() if mine}
     return [standing(name, mine, places.get(name)) for name, mine in every.items()]
 
 
 def standing(name: str, scores: Sequence[Score], rank: float | None) -> Standing:
     """Return the means of one model's scores."""
     losses = [score.log_loss for score in scores if score.log_loss is not None]
+    cpu = [score.took_cpu for score in scores if score.took_cpu is not None]
     return Standing(
         name,
         len(scores),
@@ -335,6 +359,7 @@ def standing(name: str, scores: Sequence[Score], rank: float | None) -> Standing
         rank,
         fmean(losses) if losses else None,
         sum(score.took for score in scores),
+        sum(cpu) if len(cpu) == len(scores) else None,
     )
 
 
@@ -355,7 +380,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 def table_of_standings(means: Sequence[Standing]) -> str:
     """Return the means as aligned text."""
-    head = ["model", "sets", "accuracy", "rank", "log-loss", "seconds"]
+    head = ["model", "sets", "accuracy", "rank", "log-loss", "seconds", "CPU seconds"]
     rows = [
         [
             one.model,
@@ -364,10 +389,11 @@ def table_of_standings(means: Sequence[Standing]) -> str:
             number(one.rank, 2),
             number(one.log_loss),
             number(one.took, 1),
+            number(one.took_cpu, 1),
         ]
         for one in means
     ]
-    return harness.layout(head, rows, numbers=range(1, 6))
+    return harness.layout(head, rows, numbers=range(1, 7))
 
 
 def report(scores: Sequence[Score], means: Sequence[Standing]) -> str:
@@ -376,6 +402,7 @@ def report(scores: Sequence[Score], means: Sequence[Standing]) -> str:
         "accuracy": grid(scores, lambda score: number(score.accuracy)),
         "log-loss": grid(scores, lambda score: number(score.log_loss)),
         "seconds of fit + predict, all folds": grid(scores, lambda score: number(score.took, 2)),
+        "CPU seconds": grid(scores, lambda score: number(score.took_cpu, 2)),
         "means; ranks of accuracy": table_of_standings(means),
     }
     return "\n".join(f"{title}\n\n{text}\n" for title, text in parts.items() if text)
@@ -394,11 +421,10 @@ def write_part(file: Path, part: str, scores: Sequence[Score], means: Sequence[S
 
 def read_part(part: str) -> dict[str, dict[str, Score]]:
     """Return the stored scores: data set -> model -> score."""
-    if not RESULTS.exists():
-        return {}
+    files = [json.loads(file.read_text(encoding="utf-8")) for file in STORED if file.exists()]
     stored: dict[str, dict[str, Score]] = {}
     names = {one.name for one in fields(Score)}
-    for row in json.loads(RESULTS.read_text(encoding="utf-8")).get(part, {}).get("results", []):
+    for row in chain.from_iterable(file.get(part, {}).get("results", []) for file in files):
         score = Score(**{name: value for name, value in row.items() if name in names})
         score.extra["cached"] = True
         stored.setdefault(score.data, {})[score.model] = score
@@ -415,10 +441,12 @@ def markdown(stored: Mapping[str, Mapping[str, Score]], models: Mapping[str, Mod
         if _counts(next(iter(by_model.values())))
     ]
     rows += [
+        ["sets", *(str(means[key].sets) for key in models)],
         ["**mean**", *(f"**{means[key].accuracy:.4f}**" for key in models)],
         ["mean rank", *(number(means[key].rank, 2) for key in models)],
         ["mean log-loss", *(number(means[key].log_loss, 3) for key in models)],
         ["seconds, all folds", *(f"{means[key].took:,.0f}" for key in models)],
+        ["CPU seconds", *(number(means[key].took_cpu, 0) for key in models)],
     ]
     lines = [["", *models], ["---"] * (len(models) + 1), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -430,6 +458,8 @@ def _counts(score: Score) -> bool:
 
 
 def _best_in_bold(by_model: Mapping[str, Score], key: str, keys: Sequence[str]) -> str:
+    if key not in by_model:
+        return ""
     highest = max(round(by_model[name].accuracy, 4) for name in keys if name in by_model)
     shown = number(by_model[key].accuracy)
     return f"**{shown}**" if round(by_model[key].accuracy, 4) == highest else shown
@@ -441,16 +471,16 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--text", action="store_true", help="texts instead of tables")
-    lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc"}
+    lists = {"only": "data sets", "peers": "peers", "ours": "of ours: stc-cv, stc, stc-q"}
     for name, what in lists.items():
         parser.add_argument(f"--{name}", nargs="*", metavar="NAME", help=f"{what} (default: all)")
-    parser.add_argument("--threads", type=int, default=1, help="of forest and CatBoost (default 1)")
+    parser.add_argument("--threads", type=int, default=1, help="of each peer (default 1)")
     parser.add_argument(
-        "--cache", action="store_true", help=f"peers' figures from {RESULTS.name} where it has them"
+        "--cache", action="store_true", help="peers' figures from results/ where it has them"
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every fold to this file")
     parser.add_argument(
-        "--markdown", action="store_true", help=f"show {RESULTS.name} as a table, measure nothing"
+        "--markdown", action="store_true", help="show results/ as a table, measure nothing"
     )
     parsed = parser.parse_args()
     models = text_models() if parsed.text else table_models(parsed.threads)
@@ -511,7 +541,9 @@ def main() -> int:
     harness.warn_if_busy()
     # Most of capital-gain is 0, so are most of its quantiles.
     warnings.filterwarnings("ignore", message="Bins whose width are too small")
-    print(report(*run(arguments)))
+    # HistGradientBoosting has no argument for its threads, and takes all of them.
+    with threadpool_limits(arguments.threads, user_api="openmp"):
+        print(report(*run(arguments)))
     return 0
 
 

@@ -205,6 +205,7 @@ TEXTS = {
     "r8": ("reuters_r8", ["train.jsonl.gz", "test.jsonl.gz"]),
     "sms": ("sms_spam", ["all.jsonl.gz"]),
     "movies": ("movie_reviews_v2", ["all.jsonl.gz"]),
+    "mr": ("mr_polarity", ["train.jsonl.gz", "test.jsonl.gz"]),
     "ag-news": ("ag_news_subset", ["train_subset_8000.jsonl.gz", "test.jsonl.gz"]),
     "news": ("20newsgroups", ["train.jsonl.gz", "test.jsonl.gz"]),
 }
@@ -320,13 +321,36 @@ def zipf_file(rows: int, values: int) -> Path:
 
     Every column has `values` distinct strings; no two columns share one.
     """
-    file = CACHE / f"zipf_{rows}x{COLUMNS}_{values}.parquet"
+    name = f"zipf_{rows}x{COLUMNS}_{values}.parquet"
+    return _cached(name, lambda: _zipf_frame(rows, values))
+
+
+def parity_file(rows: int) -> Path:
+    """Return a Parquet file of string columns c00..c19 and a `label` of two, made if absent.
+
+    Column j has the digits of 0 to j + 1. The label depends on the parity of c05 + c06, on c12, and
+    on noise; the other columns say nothing.
+    """
+    return _cached(f"parity_{rows}x{COLUMNS}.parquet", lambda: _parity_frame(rows))
+
+
+def _cached(name: str, make: Callable[[], pl.DataFrame]) -> Path:
+    file = CACHE / name
     if not file.exists():
         CACHE.mkdir(exist_ok=True)
         draft = file.with_suffix(".draft")
-        _zipf_frame(rows, values).write_parquet(draft)
+        make().write_parquet(draft)
         draft.rename(file)  # an interrupted run must not leave half a file to be read as whole
     return file
+
+
+def _parity_frame(rows: int) -> pl.DataFrame:
+    rng = np.random.default_rng(19)
+    values = rng.integers(np.arange(2, COLUMNS + 2), size=(rows, COLUMNS))
+    parity, third = (values[:, 5] + values[:, 6]) % 2, values[:, 12] / 13
+    label = parity + third + rng.normal(0, 0.5, rows) > 1
+    columns = {f"c{j:02d}": pl.Series(values[:, j]).cast(pl.String) for j in range(COLUMNS)}
+    return pl.DataFrame(columns | {"label": pl.Series(np.where(label, "yes", "no"))})
 
 
 def _zipf_frame(rows: int, values: int) -> pl.DataFrame:

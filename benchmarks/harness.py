@@ -109,10 +109,11 @@ class Row(Protocol):
 
 @dataclass
 class Runs:
-    """The seconds of every run of one task and, with `keep`, the result of the last run."""
+    """Wall and CPU seconds of every run of one task; with `keep`, the result of the last run."""
 
     keep: bool = False
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)  # of all threads of this process
     value: Any = None
 
     def run(self, work: Work, prepare: Work | None = None) -> float:
@@ -123,9 +124,10 @@ class Runs:
         self.value = None
         arguments = () if prepare is None else (prepare(),)
         gc.collect()
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         value = work(*arguments)  # named, so that the time to free it does not count
         self.seconds.append(time.perf_counter() - start)
+        self.cpu.append(time.process_time() - cpu)
         if self.keep:
             self.value = value
         return self.seconds[-1]

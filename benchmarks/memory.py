@@ -1,6 +1,7 @@
 """Measure the memory of fit + predict beyond the input; run by speed.py in a separate process.
 
-`python benchmarks/memory.py polars|pandas FILE` prints one JSON object, all in bytes. Linux only:
+`python benchmarks/memory.py polars|pandas FILE [--params JSON]` prints one JSON object, all in
+bytes; the settings are the paper's, or those given ({}: the default, which chooses). Linux only:
 the peak is VmHWM of /proc/self/status, reset by writing 5 to /proc/self/clear_refs.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +42,17 @@ def load(library: str, file: Path) -> tuple[Any, Any, int]:
     return table, table.pop("label"), size
 
 
-def warm_up(X: pl.DataFrame, y: pl.Series, library: str) -> None:
+def warm_up(X: pl.DataFrame, y: pl.Series, library: str, params: Mapping[str, Any]) -> None:
     """Fit and predict a few rows, so that imports and thread pools are not counted."""
     if library == "pandas":
         X, y = X.to_pandas(), y.to_pandas()
-    SparseTensorClassifier(**STC_Q).fit(X, y).predict(X)
+    SparseTensorClassifier(**params).fit(X, y).predict(X)
 
 
-def measure(library: str, file: Path) -> dict[str, int]:
-    """Return the resident memory before and after the loading, the input's size, and the peak."""
+def measure(library: str, file: Path, params: Mapping[str, Any]) -> dict[str, int]:
+    """Return the resident memory before and after the loading, the input's size, and the peaks."""
     few = pl.read_parquet(file, n_rows=1000)
-    warm_up(few.drop("label"), few["label"], library)
+    warm_up(few.drop("label"), few["label"], library, params)
     del few
     gc.collect()
     start = resident("VmRSS")
@@ -58,11 +60,14 @@ def measure(library: str, file: Path) -> dict[str, int]:
     gc.collect()
     CLEAR_REFS.write_text("5")
     loaded = resident("VmRSS")
-    labels = SparseTensorClassifier(**STC_Q).fit(X, y).predict(X)
+    model = SparseTensorClassifier(**params).fit(X, y)
+    fitted = resident("VmHWM")
+    labels = model.predict(X)
     peak = resident("VmHWM")
     if len(labels) != len(y):
         raise RuntimeError(f"{len(labels)} predictions for {len(y)} rows")
-    return {"start": start, "loaded": loaded, "size": size, "peak": peak, "rows": len(y)}
+    sizes = {"start": start, "loaded": loaded, "size": size, "fitted": fitted, "peak": peak}
+    return sizes | {"rows": len(y)}
 
 
 def main() -> None:
@@ -70,8 +75,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", choices=["polars", "pandas"])
     parser.add_argument("file", type=Path)
+    parser.add_argument("--params", type=json.loads, default=STC_Q, metavar="JSON")
     arguments = parser.parse_args()
-    print(json.dumps(measure(arguments.library, arguments.file)))
+    print(json.dumps(measure(arguments.library, arguments.file, arguments.params)))
 
 
 if __name__ == "__main__":

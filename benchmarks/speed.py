@@ -1,7 +1,8 @@
 """Speed against peers: `python benchmarks/speed.py [--only NAME ...] [--repeats 5] [--json OUT]`.
 
 Every figure is a ratio against a peer measured in the same run: peer and ours take turns, and the
-medians are compared. The bars are the project's goals. See README.md beside this file.
+medians are compared (of `choice` and `leave-one-out`, CPU seconds). The bars are the project's
+goals. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -262,9 +263,16 @@ def memory(repeats: int) -> list[Result]:
     return results
 
 
-def _memory_of(library: str, file: Path) -> dict[str, int]:
+def _memory_of(library: str, file: Path, params: Mapping[str, Any] = STC_Q) -> dict[str, int]:
     script = Path(__file__).with_name("memory.py")
-    command = [sys.executable, str(script), library, str(file)]
+    command = [
+        sys.executable,
+        str(script),
+        library,
+        str(file),
+        "--params",
+        json.dumps(dict(params)),
+    ]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return dict(json.loads(done.stdout))
 
@@ -319,6 +327,71 @@ def record(repeats: int) -> list[Result]:
     ]
 
 
+def choice(repeats: int) -> list[Result]:
+    """Measure a fit that chooses against one that is given what was chosen, and single values."""
+    file = data.parity_file(ROWS)
+    frame = pl.read_parquet(file)
+    X, y = frame.drop("label"), frame["label"]
+    size = f"{ROWS:,} x {data.COLUMNS} strings, the default"
+    chosen = SparseTensorClassifier().fit(X, y).chosen_params_
+    peers: dict[str, tuple[dict[str, Any], float]] = {
+        "given chosen_params_": (chosen, 2.0),
+        "stc.STC_Q, single values": (dict(STC_Q), 6.0),
+    }
+    results = []
+    for peer, (params, bar) in peers.items():
+        given = partial(SparseTensorClassifier(**params).fit, X, y)
+        default = partial(SparseTensorClassifier().fit, X, y)
+        [(theirs, mine)] = alternate(f"choice, {peer}", given, default, repeats=repeats)
+        extra = {"params": params, "ours_wall": mine.seconds, "peer_wall": theirs.seconds}
+        results.append(
+            Result("choice", f"{size}, fit, CPU", peer, mine.cpu, theirs.cpu, bar, extra=extra)
+        )
+    runs: dict[str, list[dict[str, int]]] = {"default": [], "given": []}
+    for _ in range(repeats):
+        for name, params in (("given", chosen), ("default", {})):
+            runs[name].append(_memory_of("polars", file, params))
+    ours_mb, theirs_mb = (
+        [(run["fitted"] - run["loaded"]) / 1e6 for run in runs[name]] for name in runs
+    )
+    memory = Result(
+        "choice",
+        f"{size}, memory of fit beyond the input",
+        "given chosen_params_",
+        ours_mb,
+        theirs_mb,
+        1.3,
+        unit="MB",
+        extra={"processes": runs},
+    )
+    return [*results, memory]
+
+
+def leave_one_out(repeats: int) -> list[Result]:
+    """Measure loo_predict_proba against predict_proba of the same items."""
+    results = []
+    for name, rows in (("adult", None), ("nursery", None), ("ag-news", 1_000)):
+        task = data.load_task(name)
+        learnt = task.folds[0][0] if name in data.TEXTS else np.arange(len(task.y))
+        options: dict[str, Any] = {} if name in data.TEXTS else {"continuous": "auto"}
+        model = SparseTensorClassifier(**options).fit(task.X[learnt], task.y[learnt])
+        X, y = task.X[learnt[:rows]], task.y[learnt[:rows]]
+        predict, leave_out = partial(model.predict_proba, X), partial(model.loo_predict_proba, X, y)
+        [(theirs, mine)] = alternate(f"leave-one-out, {name}", predict, leave_out, repeats=repeats)
+        results.append(
+            Result(
+                "leave-one-out",
+                f"{name}, {len(y):,} items, loo_predict_proba, CPU",
+                "predict_proba",
+                mine.cpu,
+                theirs.cpu,
+                3.0,
+                extra={"ours_wall": mine.seconds, "peer_wall": theirs.seconds},
+            )
+        )
+    return results
+
+
 GROUPS: dict[str, Callable[[int], list[Result]]] = {
     "csr": csr,
     "tokens": tokens,
@@ -329,6 +402,8 @@ GROUPS: dict[str, Callable[[int], list[Result]]] = {
     "growth": growth,
     "memory": memory,
     "record": record,
+    "choice": choice,
+    "leave-one-out": leave_one_out,
 }
 NEED_DATA = {"csr", "tokens", "strings"}
 
