@@ -193,7 +193,7 @@ def test_what_can_be_routed() -> None:
         requests = model.get_metadata_routing()
     expected = {"sample_weight": True, "classes": True, "batch_id": None}
     assert requests.partial_fit.requests == expected
-    assert requests.fit.requests == {"sample_weight": None}
+    assert requests.fit.requests == {"sample_weight": None, "groups": None}
     assert requests.score.requests == {"sample_weight": None}
 
 

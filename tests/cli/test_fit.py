@@ -62,6 +62,8 @@ def test_fit_says_what_it_learnt(run):
     assert run("fit", "zoo.csv", *ROLES, "-o", "m.stc.parquet", "--quiet").err == ""
     said = run("fit", "zoo.csv", *ROLES, "-o", "m.stc.parquet", "--json")
     assert said.err == ""
+    info = " ".join(run("info", "m.stc.parquet").out.split())
+    assert "60% of the rows occur more than once: new rows may be harder" in info
     facts = json.loads(said.out)
     assert (facts["items"], facts["classes"], facts["model"]) == (101.0, 7, "m.stc.parquet")
 

@@ -12,6 +12,18 @@ def phases_in_card(model: SparseTensorClassifier) -> str:
     return model_card(model, model.fitted_.answers(X))["facts"]["Phases"]
 
 
+def test_repeated_rows_are_noted() -> None:
+    """Rows that repeat inside a group only are left out together."""
+    groups = [f"{row} {label}" for row, label in zip(X, Y, strict=True)]
+    for groups_, notes in (
+        (None, ["100% of the rows occur more than once: new rows may be harder"]),
+        (groups, []),
+    ):
+        model = SparseTensorClassifier().fit(X, Y, groups=groups_)
+        facts = model_card(model, model.fitted_.answers(X))["facts"]
+        assert [facts[name] for name in facts if name == "Repeated rows"] == notes
+
+
 def test_where_the_phases_come_from() -> None:
     model = paper_model(entropy=0).fit(X, Y)
     assert phases_in_card(model) == "none"

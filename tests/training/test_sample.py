@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stc._core.observations import Observations
 from stc._input.containers import encode
 from stc._input.targets import encode_target
-from stc._training.sample import Drawn, Sizes
+from stc._training.sample import Drawn, Items, Sizes
 from stc._utils.hashing import mixed, text_hashes
 
 VALUES: dict[str, Any] = {
@@ -43,8 +42,9 @@ def drawn_of(rows: Any, sizes: Sizes, missing: Any = "ignore", before: Any = Non
     return Drawn.of(observed, encode_target(y), np.array(weight), sizes, before=before)
 
 
-def content(observed: Observations, target: Any, weight: Any) -> list[Any]:
+def content(given: Items) -> list[Any]:
     """What a sample holds: of each item its values, its label and its weight."""
+    observed, target, weight, _ = given
     columns = sorted([*observed.columns, target], key=lambda column: str(column.attribute))
     items: list[list[Any]] = [[] for _ in range(len(weight))]
     for column in columns:
@@ -58,7 +58,7 @@ def content(observed: Observations, target: Any, weight: Any) -> list[Any]:
 
 
 def parts_of(drawn: Drawn | None) -> Any:
-    return drawn and (content(*drawn.candidates), content(*drawn.sample), drawn.per_class)
+    return drawn and (content(drawn.candidates), content(drawn.sample), drawn.per_class)
 
 
 @given(ROWS, SIZES, MISSING, st.randoms(use_true_random=False), st.integers(1, 5))
@@ -103,7 +103,7 @@ def test_how_many_are_drawn(rows: Any, sizes: Sizes) -> None:
         assert drawn is None
         return
     distinct = {
-        (repr(content(*drawn_of([(item, label, 1.0)], Sizes(1, 1)).candidates)))  # type: ignore[union-attr]
+        (repr(content(drawn_of([(item, label, 1.0)], Sizes(1, 1)).candidates)))  # type: ignore[union-attr]
         for item, label, weight in rows
         if weight
     }

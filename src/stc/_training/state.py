@@ -40,6 +40,10 @@ PHASE_HISTORY = pl.Schema(
 CHOICES = pl.Schema({**dict.fromkeys(Hyper._fields, pl.Float64()), "loss": pl.Float64()})
 
 
+# From this share of repeated rows on, leave-one-out is too optimistic.
+_MANY_REPEATED = 0.05
+
+
 @dataclass(frozen=True)
 class LooScore:
     """Figures of exact leave-one-out over the items that chose the settings.
@@ -53,7 +57,8 @@ class LooScore:
     baseline
         Share of the most frequent class, the accuracy of always guessing it.
     repeated
-        Share of all items that occur more than once; an item of weight 2 does.
+        Share of all items that occur more than once; an item of weight 2 does. With groups, of
+        those that occur in several.
     """
 
     accuracy: float
@@ -61,6 +66,13 @@ class LooScore:
     items: int
     baseline: float
     repeated: float
+
+
+def note_on_repeats(repeated: float) -> str | None:
+    """Return what to say of a score if many rows occur more than once; None if few do."""
+    if repeated < _MANY_REPEATED:
+        return None
+    return f"{repeated:.0%} of the rows occur more than once: new rows may be harder"
 
 
 @dataclass(frozen=True, eq=False)

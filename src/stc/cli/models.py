@@ -11,6 +11,7 @@ import polars as pl
 
 import stc
 from stc import base
+from stc._training.state import note_on_repeats
 from stc.cli.data import (
     Data,
     DataArgument,
@@ -27,9 +28,6 @@ from stc.exceptions import ParameterError
 from stc.explain import label_text
 from stc.fitted import FittedModel
 from stc.sources.columns import item_columns, items_in
-
-# From this share of repeated rows on, leave-one-out is too optimistic.
-_MANY_REPEATED = 0.05
 
 
 @dataclass(frozen=True)
@@ -223,15 +221,12 @@ def loo_lines(facts: dict[str, Any]) -> list[str]:
     if "loo" not in facts:
         return []
     loo = facts["loo"]
-    lines = [
+    score = (
         f"accuracy about {loo['accuracy']:.2f} on new rows, by exact leave-one-out over "
         f"{loo['items']:,}; always guessing {loo['majority']}: {loo['baseline']:.2f}"
-    ]
-    if loo["repeated"] >= _MANY_REPEATED:
-        lines.append(
-            f"{loo['repeated']:.0%} of the rows occur more than once: new rows may be harder"
-        )
-    return lines
+    )
+    note = note_on_repeats(loo["repeated"])
+    return [score] if note is None else [score, note]
 
 
 def settings_text(settings: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 import stc
 from stc._core.schema import KIND_NAMES
+from stc._training.state import note_on_repeats
 from stc.classifier import SparseTensorClassifier
 from stc.explain import Answers, GlobalExplanation, label_text
 from stc.fitted import phases_are_given
@@ -59,6 +60,8 @@ def model_card(model: SparseTensorClassifier, answers: Answers) -> dict[str, Any
             f"accuracy {score.accuracy:.2f}, log-loss {score.log_loss:.2f} over {score.items:,} "
             f"items; most frequent class {score.baseline:.2f}"
         )
+        if note := note_on_repeats(score.repeated):
+            facts["Repeated rows"] = note
     facts["Created by"] = f"stc {stc.__version__}"
     return {"facts": facts, "parameters": _parameters(model)}
 
