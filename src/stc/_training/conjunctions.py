@@ -24,6 +24,8 @@ from stc._training.choice import MOST_ITEMS, Choice, Goal, Judge, Scored, choose
 from stc._training.sample import Items
 
 Names = tuple[str, ...]
+# The counts left without an item for each value and kind of item, the kinds, and their places.
+_Counts = tuple[Floats, NDArray[np.int64], NDArray[np.int64]]
 
 # Most items that candidates are counted over, and fewest items by which single ones may enter.
 MOST_ROWS, FEWEST_ITEMS = 50_000, 200
@@ -42,6 +44,8 @@ _DISPENSABLE = 5e-4
 _LEAST_FLOOR = 1e-2
 # Candidates whose weights are computed at a time.
 _AT_A_TIME = 64
+# Largest numbers of contributions (candidates x classes x items), and of counts that are kept.
+_MOST_CONTRIBUTIONS, _MOST_COUNTS = 1 << 26, 1 << 23
 
 
 def choose_ngrams(items: Items, form: TargetForm, hyper: Hyper, goal: Goal) -> Tried | None:
@@ -77,7 +81,8 @@ def choose_conjunctions(items: Items, form: TargetForm, hyper: Hyper, goal: Goal
     if best is None:
         return None
     enough = best.choice.judge.sample.weight.sum() >= FEWEST_ITEMS
-    if enough and len(pairs) <= _MOST_CANDIDATES:
+    size = len(pairs) * best.choice.judge.truth.size
+    if enough and len(pairs) <= _MOST_CANDIDATES and size <= _MOST_CONTRIBUTIONS:
         best = _entered(best, items, form, pairs, triples, goal)
         if best.interactions.enabled:
             # Settings near those without conjunctions need not be the best ones with them.
@@ -156,7 +161,7 @@ def _size(observed: Observations, tuples: Iterable[Names]) -> int:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Candidates:
     """What each tuple of attributes would add to the scores of the items that choose.
 
@@ -173,10 +178,8 @@ class _Candidates:
     items: Items
     judge: Judge
     classes: NDArray[np.int64]
-    # The counts of each tuple, which no setting changes.
-    _counts: dict[Names, tuple[Floats, NDArray[np.int64], NDArray[np.int64]]] = field(
-        default_factory=dict
-    )
+    _counts: dict[Names, _Counts] = field(default_factory=dict)  # no setting changes them
+    _room: int = _MOST_COUNTS
 
     def contributions(self, tuples: Sequence[Names], hyper: Hyper) -> NDArray[np.float32]:
         """Return the contributions of each tuple, tuples x classes x items."""
@@ -192,9 +195,7 @@ class _Candidates:
         n_classes = result.shape[1]
         rows, kinds, places = [np.zeros((0, n_classes))], [np.zeros(0, np.int64)], []
         for names in tuples[part]:
-            if names not in self._counts:
-                self._counts[names] = self._left_out(names)
-            C, kind, place = self._counts[names]
+            C, kind, place = self._counted(names)
             places.append(np.where(place < 0, -1, place + sum(map(len, rows))))
             rows.append(C)
             kinds.append(kind)
@@ -210,7 +211,18 @@ class _Candidates:
         weights = np.append(np.exp(remaining.log_contributions(hyper)), absent, axis=1)
         result[part] = weights[:, np.array(places)].transpose(1, 0, 2)
 
-    def _left_out(self, names: Names) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+    def _counted(self, names: Names) -> _Counts:
+        """Return the counts of a tuple, kept from an earlier call if they fit into memory."""
+        counts = self._counts.get(names)
+        if counts is None:
+            counts = self._left_out(names)
+            size = sum(array.size for array in counts)
+            if size <= self._room:
+                self._counts[names] = counts
+                self._room -= size
+        return counts
+
+    def _left_out(self, names: Names) -> _Counts:
         """Return the counts without an item for each value and kind of item, and their places."""
         codes, n_values = _codes(self.items.observed, names)
         n_classes = len(self.judge.truth)

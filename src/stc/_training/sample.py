@@ -123,8 +123,8 @@ def sample_of(
     chosen = chosen[np.argsort(first[chosen])]
     items = present[first[chosen]]
     weight = weight[chosen]
-    own = classes[chosen], rank[chosen]
-    return Sample(items, weight, truth[items], *own, mass, weight >= _TWICE)
+    classes, rank = classes[chosen], rank[chosen]
+    return Sample(items, weight, truth[items], classes, rank, mass, weight >= _TWICE)
 
 
 def _sample_of_groups(
@@ -143,8 +143,9 @@ def _sample_of_groups(
     first, weight, rank = first[ascending], weight[ascending], rank[ascending]
     items = present[first]
     _, same, times = np.unique(order[first], return_inverse=True, return_counts=True)
-    own = truth[items], np.argmax(truth[items], axis=1), rank
-    return Sample(items, weight, *own, mass, times[same] > 1, grouped=True)
+    truth = truth[items]
+    classes = np.argmax(truth, axis=1)
+    return Sample(items, weight, truth, classes, rank, mass, times[same] > 1, grouped=True)
 
 
 def _groups(
@@ -158,12 +159,13 @@ def _groups(
     with np.errstate(over="ignore"):
         inside = mixed(order + GOLDEN * (codes + 1).astype(np.uint64))
         first, weight = _distinct(inside, sample_weight, None)
-        own, bits = codes[first], weight.astype(np.float32).view(np.uint32).astype(np.uint64)
+        members = codes[first]
+        bits = weight.astype(np.float32).view(np.uint32).astype(np.uint64)
         of_group = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.uint64)
-        np.add.at(of_group, own, mixed(order[first] + GOLDEN * bits))
+        np.add.at(of_group, members, mixed(order[first] + GOLDEN * bits))
     rank = np.empty(len(of_group), dtype=np.int64)
     rank[np.argsort(of_group, kind="stable")] = np.arange(len(of_group))
-    return first, weight, rank[own]
+    return first, weight, rank[members]
 
 
 def _most_groups(sizes: NDArray[np.int64], most: int) -> int:
