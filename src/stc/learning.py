@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,27 +13,20 @@ from stc._core.cascade import Policy
 from stc._core.formulas import Hyper
 from stc._core.interactions import Interactions
 from stc._core.model import Model
-from stc._core.observations import Column, Observations
-from stc._core.scales import apply_scales
+from stc._core.observations import Observations
 from stc._core.schema import KIND_NAMES, Schema
 from stc._core.tensor import Dimensions
 from stc._input.groups import read_groups
 from stc._input.reader import NO_ROLES, Batch, BatchReader
-from stc._input.scales import sets_knots
 from stc._input.targets import encode_classes
-from stc._training.choice import MOST_DOCUMENTS, MOST_ITEMS, Choice, Goal, choose_settings
-from stc._training.conjunctions import (
-    MOST_ROWS,
-    choose_conjunctions,
-    choose_ngrams,
-    without_ngrams,
-)
+from stc._training.conjunctions import without_ngrams
 from stc._training.label_thresholds import held_out_counts
 from stc._training.phases import PhaseLearner, fit_phases
 from stc._training.policy_search import PolicyAgent, learn_policy
-from stc._training.sample import Drawn, DrawnGroups, Sizes
+from stc._training.sample import Drawn, DrawnGroups
 from stc._training.state import FittedState
 from stc._utils.warnings import warn_caller
+from stc.choosing import NOTHING, Choosing, drawn_items, items_for_settings
 from stc.exceptions import (
     DataError,
     DuplicateBatchError,
@@ -89,7 +82,7 @@ def fit(
         free = tuple(name for name in free if name != "prior")
         _refuse_prior(hyper_of(parameters, {}))
     data = X, y, sample_weight
-    return _learnt(None, parameters, data, None, learner, _Choosing(free), groups)
+    return _learnt(None, parameters, data, None, learner, Choosing(free), groups)
 
 
 def learn_more(
@@ -359,37 +352,12 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
         raise ParameterError("no setting is 'auto'", hint="set_params(power='auto'), for example")
     if before.model.phases:
         free = tuple(name for name in free if name != "prior")
-    drawn = _drawn(batch, Sizes(0, _most_items(batch.observed)))
-    state = _chosen(before.state, before.parameters, drawn, _Choosing(free))
+    drawn = items_for_settings(batch)
+    state = Choosing(free).settings(before.state, before.parameters, drawn)
     return FittedModel(state, before.parameters)
 
 
 # --- learning one batch or source -----------------------------------------------------------------
-
-
-def _chosen(
-    state: FittedState,
-    parameters: Parameters,
-    drawn: Drawn | DrawnGroups | None,
-    choosing: _Choosing,
-) -> FittedState:
-    """Return the state with settings chosen by leave-one-out over items that it has learnt."""
-    if not choosing.free or drawn is None:
-        return state
-    choice = choosing.near
-    if choice is None or not choice.is_of(state.model):
-        cascade = FittedModel(replace(state, chosen={}), parameters).cascade
-        observed, target, weight, groups = drawn.sample
-        if state.model.interactions.ngrams == 1:
-            observed = without_ngrams(observed)
-        observed = apply_scales(observed, state.model.scales)
-        goal = Goal(choosing.free, parameters["scoring"])
-        items = observed, target, weight
-        choice = choose_settings(cascade, *items, goal, near=choice, groups=groups)
-    if choice is None:
-        return state
-    chosen = {name: getattr(choice.hyper, name) for name in choosing.free}
-    return replace(state, chosen=chosen, choices=choice.table, loo=choice.score)
 
 
 def _refuse_prior(hyper: Hyper) -> None:
@@ -397,104 +365,6 @@ def _refuse_prior(hyper: Hyper) -> None:
         raise ParameterError(
             f"phases cannot be learnt with prior={hyper.prior:g}", hint="set prior=0"
         )
-
-
-@dataclass(frozen=True)
-class _Choosing:
-    """What is chosen by leave-one-out.
-
-    Attributes
-    ----------
-    free
-        The settings that act at prediction time.
-    features
-        Whether conjunctions and n-grams are chosen, if they are "auto", and knots, if they are not
-        given; otherwise there are none of the former, and the latter are set by the first batch.
-    near
-        The settings that were chosen together with the conjunctions.
-    """
-
-    free: tuple[str, ...] = ()
-    features: bool = True
-    near: Choice | None = None
-
-    def readable(self, parameters: Parameters) -> Parameters:
-        """Return the parameters to read a first batch with."""
-        return parameters if self.features else {**parameters, **_without_auto(parameters)}
-
-    def sizes(self, parameters: Parameters, batch: Batch) -> Sizes:
-        """Return how many items are drawn to choose, given a batch of the data."""
-        # The knots that fewer items set are those of the batch.
-        knots = self._sets_knots(parameters) and batch.observed.n_items > MOST_ROWS
-        features = self._chosen_feature(parameters, batch.observed, batch.target.column)
-        items = _most_items(batch.observed) if self.free else 0
-        return Sizes(MOST_ROWS if knots or features else 0, items)
-
-    def scaled(
-        self, parameters: Parameters, batch: Batch, drawn: Drawn | DrawnGroups | None
-    ) -> Batch:
-        """Return the batch with knots that the drawn items set."""
-        if drawn is None or not (drawn.sizes.candidates and self._sets_knots(parameters)):
-            return batch
-        scales = BatchReader(parameters).scales(drawn.candidates[0], drawn.times)
-        return replace(batch, observed=apply_scales(batch.raw, scales), scales=scales)
-
-    def resolved(
-        self, parameters: Parameters, batch: Batch, drawn: Drawn | DrawnGroups | None
-    ) -> tuple[Parameters, _Choosing]:
-        """Return the parameters with chosen conjunctions or n-grams, and what is still chosen."""
-        changed = _without_auto(parameters)
-        if drawn is None or not drawn.sizes.candidates:
-            return {**parameters, **changed}, self
-        items = drawn.candidates
-        items = items._replace(observed=apply_scales(items.observed, batch.scales))
-        choose = {"ngrams": choose_ngrams, "interactions": choose_conjunctions}.get(
-            self._chosen_feature(parameters, items.observed, items.target) or ""
-        )
-        goal = Goal(self.free, parameters["scoring"])
-        tried = choose and choose(items, drawn.target.form, hyper_of(parameters, {}), goal)
-        if tried is None:
-            return {**parameters, **changed}, self
-        chosen = {"interactions": tried.interactions.given, "ngrams": tried.interactions.ngrams}
-        changed = {name: chosen[name] for name in changed}
-        return {**parameters, **changed}, replace(self, near=tried.choice)
-
-    def _chosen_feature(
-        self, parameters: Parameters, observed: Observations, target: Column
-    ) -> str | None:
-        """Return which of the parameters of conjunctions and n-grams is chosen."""
-        name = {"documents": "ngrams", "table": "interactions"}.get(observed.kind)
-        if not self.features or name not in _without_auto(parameters):
-            return None
-        single = parameters["dimensions"] is None and target.offsets is None
-        return name if single or name == "ngrams" else None
-
-    def _sets_knots(self, parameters: Parameters) -> bool:
-        return self.features and sets_knots(parameters["continuous"])
-
-
-_NOTHING = _Choosing(features=False)
-
-
-def _without_auto(parameters: Parameters) -> dict[str, Any]:
-    """Return the values of conjunctions and n-grams that are "auto" if none are chosen."""
-    return {name: 1 for name in ("interactions", "ngrams") if parameters[name] == AUTO}
-
-
-def _most_items(observed: Observations) -> int:
-    return MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
-
-
-def _drawn(batch: Batch, sizes: Sizes) -> Drawn | DrawnGroups | None:
-    """Return the items of a batch that choose; None if nothing is to be chosen."""
-    if not any(sizes):
-        return None
-    items = batch.raw, batch.target, batch.sample_weight
-    return (
-        Drawn.of(*items, sizes)
-        if batch.groups is None
-        else DrawnGroups.of(*items, batch.groups, sizes)
-    )
 
 
 def _with_groups(batch: Batch, groups: Any) -> Batch:
@@ -511,8 +381,8 @@ def _refuse_groups(source: Source | None, groups: Any) -> None:
 
 
 def _blank_of(
-    parameters: Parameters, batch: Batch, drawn: Drawn | DrawnGroups | None, choosing: _Choosing
-) -> tuple[FittedState, Batch, _Choosing]:
+    parameters: Parameters, batch: Batch, drawn: Drawn | DrawnGroups | None, choosing: Choosing
+) -> tuple[FittedState, Batch, Choosing]:
     """Return a state without counts, its batch, and what is chosen after counting."""
     batch = choosing.scaled(parameters, batch, drawn)
     resolved, choosing = choosing.resolved(parameters, batch, drawn)
@@ -527,7 +397,7 @@ def _learnt(
     data: tuple[Any, Any, Any],
     classes: Any,
     learner: PhaseLearner | None,
-    choosing: _Choosing = _NOTHING,
+    choosing: Choosing = NOTHING,
     groups: Any = None,
 ) -> FittedModel:
     chosen = source_of(data[0])
@@ -540,7 +410,7 @@ def _learnt(
     batch = _with_groups(batch, groups)
     start, drawn = before, None
     if start is None:
-        drawn = _drawn(batch, choosing.sizes(parameters, batch))
+        drawn = drawn_items(batch, choosing.sizes(parameters, batch))
         start, batch, choosing = _blank_of(parameters, batch, drawn, choosing)
     start = _declaring(start, classes)
     state = _learnt_batch(start, parameters, batch, learner, choosing, drawn)
@@ -552,7 +422,7 @@ def _learnt_batch(
     parameters: Parameters,
     batch: Batch,
     learner: PhaseLearner | None,
-    choosing: _Choosing,
+    choosing: Choosing,
     drawn: Drawn | DrawnGroups | None,
 ) -> FittedState:
     """Return the state after learning a batch."""
@@ -568,7 +438,7 @@ def _learnt_source(
     data: tuple[Source, Any, Any],
     classes: Any,
     learner: PhaseLearner | None,
-    choosing: _Choosing,
+    choosing: Choosing,
 ) -> FittedState:
     """Learn all rows of a source: counted where they are, then added up."""
     chosen, y, sample_weight = data
@@ -631,9 +501,9 @@ def _policy(
     chosen: Mapping[str, float] = {}
     if free:  # with all dimensions; they are chosen again for the policy
         whole = {**parameters, "policy": None}
-        drawn = _drawn(batch, Sizes(0, _most_items(batch.observed)))
+        drawn = items_for_settings(batch)
         blank = _blank(whole, batch, ())
-        chosen = _learnt_batch(blank, whole, batch, None, _Choosing(free), drawn).chosen
+        chosen = _learnt_batch(blank, whole, batch, None, Choosing(free), drawn).chosen
     hyper, max_tuples = hyper_of(parameters, chosen), parameters["max_tuples"]
     return learn_policy(agent, *batch.weighted(), dimensions, hyper, max_tuples)
 
@@ -680,11 +550,11 @@ def _completed(
     parameters: Parameters,
     batch: Batch,
     learner: PhaseLearner | None,
-    choosing: _Choosing,
+    choosing: Choosing,
     drawn: Drawn | DrawnGroups | None,
 ) -> FittedState:
     """Return the state with the counts of a model, and what else is learnt from the batch."""
-    start = _chosen(replace(start, model=model), parameters, drawn, choosing)
+    start = choosing.settings(replace(start, model=model), parameters, drawn)
     counts, history = start.threshold_counts, start.phase_history
     hyper = hyper_of(parameters, start.chosen)
     if learner is not None:

@@ -337,10 +337,10 @@ def _check_numbers(labels: NDArray[np.floating[Any]]) -> None:
 
 
 def _factorize_objects(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    _check_present(_missing(labels))
     kinds = set(map(type, labels))
     if kinds == {str}:
         return _factorize_strings(string_series(labels.tolist(), "a label of y"), labels.dtype)
+    _check_present(_missing(labels))
     if all(issubclass(kind, (int, float, np.number)) for kind in kinds) and bool not in kinds:
         numbers = _array_of(labels.tolist())
         if numbers.dtype.kind != "O":  # else integers that only Python can hold
