@@ -27,13 +27,13 @@ known = PolicyAgent(loss="log", start=[["milk"]], priorities=["eggs", "tail"], m
 print(model.set_params(policy=known).fit(X, y).policy_)
 
 # prints:
-# ['milk', 'backbone', 'fins', 'legs']
-# ['milk', 'fins', 'legs']
-# ['milk', 'legs']
+# ['feathers', 'milk', 'backbone', 'fins']
+# ['feathers', 'milk', 'backbone']
+# ['feathers', 'milk']
 # ['milk']
 # []
 # milk: -1.07 on 605 predictions
-# legs: -1.28 on 605 predictions
-# ticket: -4.22 on 605 predictions
-# keeper: -4.41 on 605 predictions
-# [['feathers', 'milk', 'tail'], ['milk', 'tail'], ['milk'], []]
+# feathers: -1.44 on 605 predictions
+# ticket: -7.61 on 605 predictions
+# keeper: -8.25 on 605 predictions
+# [['milk', 'toothed', 'tail'], ['milk', 'tail'], ['milk'], []]

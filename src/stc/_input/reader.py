@@ -125,7 +125,9 @@ class BatchReader:
         weights = encode_sample_weight(sample_weight, observed.n_items, column=roles.weight)
         if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
-        scales = self.scales(observed, np.sign(weights)) if model is None else dict(model.scales)
+        # Where no item has weight, all set the knots; counting raises the error.
+        times = np.sign(weights) if weights.any() else np.ones_like(weights)
+        scales = self.scales(observed, times) if model is None else dict(model.scales)
         refuse_beyond(observed, scales)
         return Batch(apply_scales(observed, scales), target, weights, scales, observed, roles)
 
