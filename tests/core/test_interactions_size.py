@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from stc import SparseTensorClassifier
 from stc._core.interactions import Interactions
@@ -156,3 +157,32 @@ def test_tuples_that_need_renumbering(monkeypatch: pytest.MonkeyPatch) -> None:
     model = paper_model(interactions=4).fit(X, y)
     data = Data(X, y, None, dict.fromkeys("abcd", "list"))
     assert_learnt(model, learn(bags(data, X, 4), soft(y)))
+
+
+@pytest.mark.parametrize("values", [1, 2])
+def test_named_conjunctions_are_counted_in_parts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, values: int
+) -> None:
+    """As many rows as there are: max_tuples limits what one item has."""
+    generator = np.random.default_rng(2)
+    cells = generator.choice(list("uvw"), (90, 3, values))
+    rows = [{a: sorted({*bag}) for a, bag in zip("abc", row, strict=True)} for row in cells]
+    X, y = pl.DataFrame(rows), generator.choice(["p", "q"], 90)
+    weight = generator.integers(0, 3, 90).astype(float)
+    options: dict[str, Any] = {"interactions": [("a", "b"), ("a", "b", "c")], "max_tuples": 20}
+    whole = paper_model(**options).fit(X, y, weight)
+    monkeypatch.setattr("stc._core.model._MOST_CONJUNCTIONS", 50)
+    X.with_columns(y=pl.Series(y), w=weight).write_parquet(tmp_path / "d.parquet")
+    parts = paper_model(**options).fit(X, y, weight)
+    source = paper_model(**options).fit(tmp_path / "d.parquet", "y", "w")
+    for model in (parts, source):
+        corpora = [m.corpus_.rename({m.corpus_.columns[2]: "class"}) for m in (model, whole)]
+        one, other = (corpus.sort("attribute", "value", "class") for corpus in corpora)
+        assert_frame_equal(one, other, rel_tol=1e-12)
+        np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-12)
+    parts.unlearn(X[:40], y[:40], weight[:40])
+    left = paper_model(**options).fit(X[40:], y[40:], weight[40:])
+    np.testing.assert_allclose(parts.predict_proba(X), left.predict_proba(X), rtol=1e-12)
+    crowded = {name: ["u", "v", "w"] for name in "abc"}
+    with pytest.raises(ValueError, match="max_tuples=20"):
+        paper_model(**options).fit([crowded], ["p"])

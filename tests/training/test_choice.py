@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 import stc
 from stc import PhaseLearner, SparseTensorClassifier, load_zoo
 from stc._core.formulas import PAPER, Hyper
-from stc._training.choice import Goal, choose_settings
+from stc._training.choice import _RANGES, Goal, choose_settings
 from stc._training.sample import sample_of
 from support.models import paper_model
 
@@ -26,6 +26,12 @@ def noisy_table(n: int = 300, seed: int = 3) -> tuple[pl.DataFrame, pl.Series]:
         for k in range(3)
     }
     return pl.DataFrame({**telling, "noise": rng.choice(list("abcd"), n)}), pl.Series("y", y)
+
+
+def rule_of_two() -> tuple[pl.DataFrame, pl.Series]:
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({name: rng.choice(list("uvw"), 400) for name in "abcd"})
+    return X, (X["a"] == X["b"]).cast(pl.String)
 
 
 def loo_loss(model: SparseTensorClassifier, X: Any, y: Any, weight: Any = None) -> float:
@@ -145,6 +151,28 @@ def test_settings_are_chosen_before_a_policy_and_phases_are_learnt() -> None:
     plain = paper_model(prior=0.1).fit(X, y)
     with pytest.raises(ValueError, match="set prior=0"):
         plain.learn_phases(X, y)
+
+
+def test_phases_can_be_learnt_by_a_model_whose_prior_was_chosen() -> None:
+    X, y = noisy_table(150)
+    model = SparseTensorClassifier(interactions=1).fit(X, y)
+    before = model.fitted_.hyper
+    assert before.prior > 0
+    model.learn_phases(X, y)
+    assert model.fitted_.hyper == before._replace(prior=0.0)
+
+
+def test_settings_stay_in_their_ranges() -> None:
+    """Where the values tell the class for certain, nothing is too sharp."""
+    X, y = rule_of_two()
+    model = SparseTensorClassifier().fit(X, y)
+    tried = model.choices_
+    for name, (low, high) in _RANGES.items():
+        assert tried[name].min() >= low
+        if name != "prior":  # its range is in units of the mass of a value
+            assert tried[name].max() <= high
+    assert tuple(tried.row(0)[:-1]) == model.fitted_.hyper
+    assert tried["loss"][0] <= tried["loss"].min() + 1e-9
 
 
 def test_online_learning_never_changes_a_choice() -> None:
