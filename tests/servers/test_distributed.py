@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from stc import SparseTensorClassifier
+from stc import STC_Q, SparseTensorClassifier
 from stc._core.model import Model
 from stc._core.tables import corpus_table
 from stc.exceptions import DataError, SourceFileError
@@ -21,7 +21,6 @@ from stc.sources.dask import DaskBackend, DaskFiles
 from stc.sources.partitions import Partition, shared_out
 from stc.sources.protocol import BATCH_ROWS
 from stc.sources.spark import SparkBackend, SparkFiles, sum_of
-from support.models import paper_model
 
 pytestmark = [
     # PySpark 4.3 says so whenever it finds pandas 3, whether or not it is used.
@@ -31,6 +30,11 @@ pytestmark = [
 KINDS = ["dask", "dask files", "spark", "spark files"]
 LAZY = ["dask", "spark"]
 FILES = ["dask files", "spark files"]
+
+
+def paper_model(**changes: Any) -> SparseTensorClassifier:
+    """Return a model as support.models does; workers import this module, and lack helpers."""
+    return SparseTensorClassifier(**{**STC_Q, **changes})
 
 
 class Learn:
