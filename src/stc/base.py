@@ -754,6 +754,8 @@ class LearnerMixin(PredictorMixin):
     ) -> Self:
         """Learn the phases of a fitted model by gradient descent, without changing its counts.
 
+        A prior that was chosen becomes 0, because phases are learnt without one.
+
         Parameters
         ----------
         X, y, sample_weight

@@ -99,6 +99,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         punctuation.
     max_tuples : int, default=10_000_000
         Largest number of combinations of values that a batch may need, for each set of dimensions.
+        Conjunctions of named or chosen attributes are counted in parts: only an item is limited.
     scoring : {"neg_log_loss", "accuracy", "balanced_accuracy"}, default=None
         The score by leave-one-out by which settings, conjunctions and n-grams are chosen. None:
         the negative log-loss plus 0.3 times the accuracy. "balanced_accuracy" is the mean of the

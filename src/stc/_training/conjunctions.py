@@ -2,7 +2,8 @@
 
 Conjunctions of attributes enter one at a time. The best of many candidates looks better than it
 is, so it is picked on one half of the items and has to confirm its gain on the other half; the
-halves take turns. All pairs, and all triples, are rivals as a whole.
+halves take turns. Those that the loss does not need leave again. All pairs, and all triples, are
+rivals as a whole.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Names = tuple[str, ...]
 _Counts = tuple[Floats, NDArray[np.int64], NDArray[np.int64]]
 
 # Most items that candidates are counted over, and fewest items by which single ones may enter.
-MOST_ROWS, FEWEST_ITEMS = 50_000, 200
+MOST_ROWS, _FEWEST_TO_ENTER = 50_000, 200
 # Largest numbers of candidates, of triples offered at once, and of conjunctions of a whole order
 # with their features.
 _MOST_CANDIDATES, _MOST_TRIPLES = 2000, 100
@@ -80,7 +81,7 @@ def choose_conjunctions(items: Items, form: TargetForm, hyper: Hyper, goal: Goal
     best = _tried(items, form, Interactions(), hyper, goal) if pairs else None
     if best is None:
         return None
-    enough = best.choice.judge.sample.weight.sum() >= FEWEST_ITEMS
+    enough = best.choice.judge.sample.weight.sum() >= _FEWEST_TO_ENTER
     size = len(pairs) * best.choice.judge.truth.size
     if enough and len(pairs) <= _MOST_CANDIDATES and size <= _MOST_CONTRIBUTIONS:
         best = _entered(best, items, form, pairs, triples, goal)

@@ -227,7 +227,7 @@ class DrawnGroups:
     ) -> DrawnGroups | None:  # fmt: skip
         """Return the smallest groups of a batch; None if no item has a weight."""
         present = np.flatnonzero(sample_weight > 0)
-        codes, own = np.unique(groups[present], return_inverse=True)
+        codes, members = np.unique(groups[present], return_inverse=True)
         if not len(codes):
             return None
         if len(codes) == 1:
@@ -236,15 +236,15 @@ class DrawnGroups:
                 hint="give several groups, or none",
             )
         order = _orders(observed, target.column, conjunctions=True)[present]
-        first, _, rank = _groups(order, sample_weight[present], own)
+        first, _, rank = _groups(order, sample_weight[present], members)
         ranks = np.empty(len(codes), dtype=np.int64)
-        ranks[own[first]] = rank
+        ranks[members[first]] = rank
         distinct = np.bincount(rank)
-        kept = ranks[own] < _most_groups(distinct, max(sizes))
+        kept = ranks[members] < _most_groups(distinct, max(sizes))
         rows = present[kept]
         column = target.column.take(rows)
         drawn = observed.take(rows).compacted(), replace(target, column=column)
-        return cls(*drawn, sample_weight[rows], ranks[own[kept]], distinct, sizes)
+        return cls(*drawn, sample_weight[rows], ranks[members[kept]], distinct, sizes)
 
     @property
     def candidates(self) -> Items:
