@@ -70,19 +70,25 @@ class Interactions:
         return replace(observed, columns=tuple(map(self._restricted, observed.columns)))
 
     def _conjunctions(self, observed: Observations) -> list[Column]:
-        # Sorted by name, because the attributes of records come in any order.
-        attributes = sorted(observed.columns, key=lambda column: str(column.attribute))
-        columns = []
-        for size in range(2, min(self.order, len(attributes)) + 1):
-            for parts in combinations(attributes, size):
-                names = tuple(str(column.attribute) for column in parts)
-                if self._makes(names):
-                    columns.append(_conjunction(names, parts))
-        return columns
+        columns = {str(column.attribute): column for column in observed.columns}
+        return [
+            _conjunction(names, tuple(columns[name] for name in names))
+            for names in self._tuples(columns)
+        ]
 
-    def _makes(self, names: tuple[str, ...]) -> bool:
-        """Return whether conjunctions of these attributes are features."""
-        return all(made is None or names in made for made in (self.attributes, self.chosen))
+    def _tuples(self, attributes: Iterable[str]) -> list[tuple[str, ...]]:
+        """Return the tuples of these attributes whose conjunctions are features.
+
+        Sorted by name, because the attributes of records come in any order.
+        """
+        present = sorted(attributes)
+        named = [tuples for tuples in (self.attributes, self.chosen) if tuples is not None]
+        if not named:
+            sizes = range(2, min(self.order, len(present)) + 1)
+            return [names for size in sizes for names in combinations(present, size)]
+        made = set(named[0]).intersection(*named[1:]) - {()}
+        fitting = filter(set(present).issuperset, made)
+        return sorted(fitting, key=lambda names: (len(names), names))
 
     def _restricted(self, column: Column) -> Column:
         """Return a conjunction with its chosen values only."""
@@ -113,9 +119,8 @@ class Interactions:
             )
             for column in observed.columns
         }
-        made = filter(self._makes, self.chosen or self.attributes or ())
-        names = [*((name,) for name in lengths), *made]
-        each = [prod(lengths[n] for n in tuple_) for tuple_ in names if lengths.keys() >= {*tuple_}]
+        names = [*((name,) for name in lengths), *self._tuples(lengths)]
+        each = [prod(lengths[name] for name in tuple_) for tuple_ in names]
         return np.broadcast_to(np.asarray(sum(each), dtype=np.float64), observed.n_items)
 
     def check_size(self, observed: Observations, most: int) -> None:
