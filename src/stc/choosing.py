@@ -13,7 +13,7 @@ from stc._core.observations import Column, Observations
 from stc._core.scales import apply_scales
 from stc._input.reader import Batch, BatchReader
 from stc._input.scales import sets_knots
-from stc._training.choice import MOST_DOCUMENTS, MOST_ITEMS, Choice, Goal, choose_settings
+from stc._training.choice import Choice, Goal, choose_settings, most_items
 from stc._training.conjunctions import (
     MOST_ROWS,
     choose_conjunctions,
@@ -55,7 +55,7 @@ class Choosing:
         # The knots that fewer items set are those of the batch.
         knots = self._sets_knots(parameters) and batch.observed.n_items > MOST_ROWS
         features = self._chosen_feature(parameters, batch.observed, batch.target.column)
-        items = _most_items(batch.observed) if self.free else 0
+        items = most_items(batch.observed) if self.free else 0
         return Sizes(MOST_ROWS if knots or features else 0, items)
 
     def scaled(
@@ -131,10 +131,6 @@ def _without_auto(parameters: Parameters) -> dict[str, Any]:
     return {name: 1 for name in ("interactions", "ngrams") if parameters[name] == AUTO}
 
 
-def _most_items(observed: Observations) -> int:
-    return MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
-
-
 def drawn_items(batch: Batch, sizes: Sizes) -> Drawn | DrawnGroups | None:
     """Return the items of a batch that choose; None if nothing is to be chosen."""
     if not any(sizes):
@@ -149,4 +145,4 @@ def drawn_items(batch: Batch, sizes: Sizes) -> Drawn | DrawnGroups | None:
 
 def items_for_settings(batch: Batch) -> Drawn | DrawnGroups | None:
     """Return the items of a batch that choose settings alone."""
-    return drawn_items(batch, Sizes(0, _most_items(batch.observed)))
+    return drawn_items(batch, Sizes(0, most_items(batch.observed)))

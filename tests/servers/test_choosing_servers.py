@@ -46,8 +46,8 @@ def held(kind: str, frame: pl.DataFrame, request: pytest.FixtureRequest, folder:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits so low that most items are left out."""
     monkeypatch.setattr("stc.choosing.MOST_ROWS", 300)
-    monkeypatch.setattr("stc.choosing.MOST_ITEMS", 90)
-    monkeypatch.setattr("stc.choosing.MOST_DOCUMENTS", 90)
+    monkeypatch.setattr("stc._training.choice.MOST_ITEMS", 90)
+    monkeypatch.setattr("stc._training.choice.MOST_DOCUMENTS", 90)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -23,8 +23,8 @@ from support.choices import assert_same_choice, reviews, uneven
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits so low that most items are left out, in memory and between batches."""
     monkeypatch.setattr("stc.choosing.MOST_ROWS", 300)
-    monkeypatch.setattr("stc.choosing.MOST_ITEMS", 90)
-    monkeypatch.setattr("stc.choosing.MOST_DOCUMENTS", 90)
+    monkeypatch.setattr("stc._training.choice.MOST_ITEMS", 90)
+    monkeypatch.setattr("stc._training.choice.MOST_DOCUMENTS", 90)
     monkeypatch.setattr("stc._training.sample._BLOCK_ROWS", 61)
     for module in ("files", "duckdb"):
         monkeypatch.setattr(f"stc.sources.{module}.BATCH_ROWS", 97)

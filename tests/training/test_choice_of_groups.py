@@ -100,7 +100,6 @@ def test_the_figures_are_those_of_leaving_out_groups() -> None:
 @pytest.mark.parametrize("most", [40, 4000])
 def test_order_names_and_weights_do_not_matter(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stc._training.choice.MOST_ITEMS", most)
-    monkeypatch.setattr("stc.choosing.MOST_ITEMS", most)
     X, y, groups = copies(100, 3)
     model = SparseTensorClassifier().fit(X, y, groups=groups // 2)
     order = np.random.default_rng(0).permutation(len(y))
@@ -118,7 +117,6 @@ def test_order_names_and_weights_do_not_matter(most: int, monkeypatch: pytest.Mo
 
 def test_few_large_groups_are_judged_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stc._training.choice.MOST_ITEMS", 10)
-    monkeypatch.setattr("stc.choosing.MOST_ITEMS", 10)
     X, y = distinct_rows(300)
     X = X.with_columns(id=pl.int_range(pl.len()).cast(pl.String))
     model = SparseTensorClassifier(interactions=1).fit(X, y, groups=np.arange(300) // 100)

@@ -148,9 +148,11 @@ class Column:
         """Return the column without the values that no item has."""
         if self.values is None:
             return self
-        used = np.zeros(self.n_values, dtype=bool)
-        used[self.entries()[1]] = True
-        return replace(self.keep_values(used), complete=self.complete)
+        used = np.zeros(self.n_values + 1, dtype=bool)  # the last is that of missing values
+        used[self.codes] = True
+        if used[:-1].all():
+            return self
+        return replace(self.keep_values(used[:-1]), complete=self.complete)
 
     def select(self, keep: NDArray[np.bool_]) -> Column:
         """Return the column of the items in `keep`."""

@@ -139,6 +139,11 @@ class Choice:
         return self.judge.losses(Q, self.hyper.floor)
 
 
+def most_items(observed: Observations) -> int:
+    """Return the largest number of distinct items that choose settings."""
+    return MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
+
+
 def choose_settings(
     cascade: Cascade,
     observed: Observations,
@@ -147,6 +152,7 @@ def choose_settings(
     goal: Goal,
     *,
     near: Choice | None = None,
+    sample: Sample | None = None,
     groups: NDArray[Any] | None = None,
 ) -> Choice | None:
     """Choose settings of a model by items that it has learnt; None if these are too few.
@@ -161,40 +167,52 @@ def choose_settings(
         The settings to choose.
     near
         What was chosen for a similar model: values near it are tried only.
+    sample
+        Those of the items that choose, if they are known.
     groups
         The group of each item; these are left out together. None: each is left out alone.
     """
-    learnt = LearntItems.of(cascade.model, observed, target, sample_weight)
-    most = MOST_DOCUMENTS if observed.kind == "documents" else MOST_ITEMS
-    mass = cascade.model.class_mass
-    sample = sample_of(observed, target, learnt.truth, learnt.sample_weight, most, mass, groups)
-    if learnt.sample_weight.sum() < FEWEST_ITEMS:
+    if sample_weight.sum() < FEWEST_ITEMS:
         return None
-    judge = Judge.of(cascade, learnt, sample, goal.scoring)
-    free = goal.free
-    cells = max(corpus.mass.shape[0] for corpus in cascade.model.corpora.values())
-    if cells * len(cascade.model.classes) > _MOST_CELLS:
-        free = [name for name in free if name != "prior"]
-    search = _Search(judge, tuple(name for name in Hyper._fields if name in free))
+    learnt = LearntItems.of(cascade.model, observed, target, sample_weight)
+    if sample is None:
+        data = observed, target, learnt.truth, learnt.sample_weight
+        sample = sample_of(*data, most_items(observed), cascade.model.class_mass, groups)
+    drawn = learnt.sampled(sample.items, sample.weight, sample.group)
+    judge = Judge(cascade, drawn, sample, goal.scoring)
     if near is None:
-        few = sample.first(most // _ROUGH)
-        rough = search
-        if few is not sample:
-            rough = _Search(Judge.of(cascade, learnt, few, goal.scoring), search.free)
-        loss, hyper = search.refined(rough.start(cascade.hyper), _REFINEMENTS)
-        if goal.scoring is not None:
-            # A score of few distinct values has many local maxima: the usual choice is a start too.
-            data, usual_goal = (observed, target, sample_weight), Goal(goal.free)
-            usual = choose_settings(cascade, *data, usual_goal, groups=groups)
-            assert usual is not None
-            found = search.refined(usual.hyper, _REFINEMENTS)
-            loss, hyper = min((loss, hyper), found, key=_loss)
-    else:
-        start = near.hyper
-        if "prior" in free:
-            start = start._replace(prior=start.prior * judge.unit / near.judge.unit)
-        loss, hyper = search.refined(start, _NEAR)
+        return choose_anew(judge, cascade.hyper, goal)
+    start = near.hyper
+    if "prior" in goal.free:
+        start = start._replace(prior=start.prior * judge.unit / near.judge.unit)
+    search = _Search(judge, _free(judge, goal))
+    loss, hyper = search.refined(start, _NEAR)
     return Choice(hyper, loss, search.table(), judge)
+
+
+def choose_anew(judge: Judge, given: Hyper, goal: Goal) -> Choice:
+    """Return the settings that are best for some items, whatever was chosen for others.
+
+    `given` has the values of the settings that are not free.
+    """
+    search = _Search(judge, _free(judge, goal))
+    rough = _Search(judge.rough(), search.free)
+    loss, hyper = search.refined(rough.start(given), _REFINEMENTS)
+    if goal.scoring is not None:
+        # A score of few distinct values has many local maxima: the usual choice is a start too.
+        usual = choose_anew(judge.scoring(None), given, Goal(goal.free))
+        found = search.refined(usual.hyper, _REFINEMENTS)
+        loss, hyper = min((loss, hyper), found, key=_loss)
+    return Choice(hyper, loss, search.table(), judge)
+
+
+def _free(judge: Judge, goal: Goal) -> tuple[str, ...]:
+    """Return the settings to choose; the prior would take too long for a large model."""
+    model = judge.left_out.cascade.model
+    cells = max(corpus.mass.shape[0] for corpus in model.corpora.values()) * len(model.classes)
+    large = cells > _MOST_CELLS
+    names = (name for name in Hyper._fields if name in goal.free)
+    return tuple(name for name in names if not (large and name == "prior"))
 
 
 class Scored(NamedTuple):
@@ -257,7 +275,7 @@ class Judge:
         self.floor = np.ascontiguousarray(floor.T)
         mass = cascade.model.class_mass
         self.mass = np.where(mass > 0, mass, 1.0)
-        self._scoring = SCORINGS[scoring]
+        self._name, self._scoring = scoring, SCORINGS[scoring]
         counting = np.full(len(mass), mass.mean()) if self._scoring.balanced else mass
         self.share = replace(sample, mass=counting).share
         doubt = formulas.floor_of(counting, 1.0) / max(mass.sum(), 1.0)
@@ -265,13 +283,18 @@ class Judge:
         sizes = [part.sizes for part in self.left_out.remaining[:1]]
         self.unit = 1 / max(1.0, *(float(sample.share @ size) for size in sizes))
 
-    @classmethod
-    def of(
-        cls, cascade: Cascade, learnt: LearntItems, sample: Sample, scoring: str | None
-    ) -> Judge:
-        """Return the judge of a sample of the items."""
-        drawn = learnt.sampled(sample.items, sample.weight, sample.group)
-        return cls(cascade, drawn, sample, scoring)
+    def scoring(self, scoring: str | None) -> Judge:
+        """Return the judge of another score."""
+        return Judge(self.left_out.cascade, self.left_out.learnt, self.sample, scoring)
+
+    def rough(self) -> Judge:
+        """Return the judge of a quarter of the most items."""
+        learnt = self.left_out.learnt
+        few = self.sample.first(most_items(learnt.observed) // _ROUGH)
+        if few is self.sample:
+            return self
+        learnt = learnt.select(np.searchsorted(self.sample.items, few.items))
+        return Judge(self.left_out.cascade, learnt, few, self._name)
 
     def scored(self, hyper: Hyper) -> Scored:
         """Return the scores of all items."""
@@ -305,7 +328,8 @@ class Judge:
 
         With few classes this is faster than `np.argmax` along the first axis.
         """
-        right, highest = self._is_class[0], X[0]
+        right: NDArray[np.bool_] = self._is_class[0]
+        highest = X[0]
         for of_class, is_class in zip(X[1:], self._is_class[1:], strict=True):
             right = np.where(of_class > highest, is_class, right)
             highest = np.maximum(of_class, highest)

@@ -8,7 +8,7 @@ rivals as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -20,8 +20,17 @@ from stc._core.formulas import Floats, Hyper
 from stc._core.interactions import Interactions
 from stc._core.model import Model
 from stc._core.observations import Column, Observations
+from stc._core.product import unique_keys
 from stc._core.target import TargetForm
-from stc._training.choice import MOST_ITEMS, Choice, Goal, Judge, Scored, choose_settings
+from stc._training.choice import (
+    MOST_ITEMS,
+    Choice,
+    Goal,
+    Judge,
+    Scored,
+    choose_anew,
+    choose_settings,
+)
 from stc._training.sample import Items
 
 Names = tuple[str, ...]
@@ -36,9 +45,11 @@ _MOST_CANDIDATES, _MOST_TRIPLES = 2000, 100
 _MOST_WHOLE, _MOST_FEATURES = 400, 100_000
 # Rounds of entering conjunctions; failures that end a round; the candidates whose loss is computed
 # at first; those tried in each step, by their last loss and by the slope of the loss.
-_ROUNDS, _FAILURES, _SCANNED, _TRIED, _TUNED = 4, 8, 100, 4, 2
+_ROUNDS, _FAILURES, _SCANNED, _TRIED, _TUNED = 4, 8, 60, 4, 2
 # Factors of the sharpness tried with each candidate, and the least gain that counts.
 _SHARPER, _LEAST_GAIN = (0.7, 0.84, 1.0, 1.19, 1.41), 2e-3
+# Factors tried with a whole order; what else settings may spare, in units of 1 / sqrt(items).
+_WIDE, _MARGIN = (0.35, 0.5, 0.7, 1.0, 1.41, 2.0), 2.0
 # The loss that a conjunction must spare to stay.
 _DISPENSABLE = 5e-4
 # The least floor while conjunctions enter: without it few items with a tiny probability decide.
@@ -81,16 +92,19 @@ def choose_conjunctions(items: Items, form: TargetForm, hyper: Hyper, goal: Goal
     best = _tried(items, form, Interactions(), hyper, goal) if pairs else None
     if best is None:
         return None
-    enough = best.choice.judge.sample.weight.sum() >= _FEWEST_TO_ENTER
-    size = len(pairs) * best.choice.judge.truth.size
+    judge = best.choice.judge
+    candidates = _Candidates(items, judge, _class_codes(judge, items.target))
+    enough = judge.sample.weight.sum() >= _FEWEST_TO_ENTER
+    size = len(pairs) * judge.truth.size
     if enough and len(pairs) <= _MOST_CANDIDATES and size <= _MOST_CONTRIBUTIONS:
-        best = _entered(best, items, form, pairs, triples, goal)
+        best = _entered(best, candidates, form, pairs, triples, goal)
         if best.interactions.enabled:
             # Settings near those without conjunctions need not be the best ones with them.
-            anew = _tried(items, form, best.interactions, hyper, goal)
-            best = anew if anew is not None and anew.choice.loss < best.choice.loss else best
+            anew = choose_anew(best.choice.judge, hyper, goal)
+            best = replace(best, choice=anew) if anew.loss < best.choice.loss else best
     for whole in (pairs, pairs + triples):
-        if 0 < len(whole) <= _MOST_WHOLE and _size(items.observed, whole) <= _MOST_FEATURES:
+        small = 0 < len(whole) <= _MOST_WHOLE and _size(items.observed, whole) <= _MOST_FEATURES
+        if small and _may_pay(candidates, best.choice, whole):
             rival = _tried(items, form, Interactions.of(whole), hyper, goal)
             best = rival if rival is not None and _pays(best.choice, rival.choice) else best
     return best
@@ -113,14 +127,17 @@ def _tried(
 ) -> Tried | None:
     """Count the items with these conjunctions, and choose the settings.
 
-    A choice to start from is refined only.
+    A choice to start from is refined only, by the items that it was made by.
     """
     model = replace(Model.blank(items.observed, form=form), interactions=interactions)
     model = model.with_items(*items[:3])
     near = start if isinstance(start, Choice) else None
     hyper = start.hyper if isinstance(start, Choice) else start
     cascade = Cascade(model, model.policy, hyper, np.iinfo(np.int64).max)
-    choice = choose_settings(cascade, *items[:3], goal, near=near, groups=items.groups)
+    sample = near.judge.sample if near and items.groups is None else None
+    choice = choose_settings(
+        cascade, *items[:3], goal, near=near, sample=sample, groups=items.groups
+    )
     return None if choice is None else Tried(interactions, choice)
 
 
@@ -182,6 +199,20 @@ class _Candidates:
     _counts: dict[Names, _Counts] = field(default_factory=dict)  # no setting changes them
     _room: int = _MOST_COUNTS
 
+    @property
+    def singles(self) -> list[Names]:
+        """The attributes with one value per item."""
+        columns = self.items.observed.columns
+        return [(str(column.attribute),) for column in columns if column.offsets is None]
+
+    def scores(self, tuples: Sequence[Names], hyper: Hyper) -> Floats:
+        """Return the sum of the contributions of some tuples, classes x items."""
+        total = np.zeros(self.judge.truth.shape)
+        for start in range(0, len(tuples), _AT_A_TIME):
+            part = self.contributions(tuples[start : start + _AT_A_TIME], hyper)
+            total += part.sum(axis=0, dtype=np.float64)
+        return total
+
     def contributions(self, tuples: Sequence[Names], hyper: Hyper) -> NDArray[np.float32]:
         """Return the contributions of each tuple, tuples x classes x items."""
         shape = (len(tuples), *self.judge.truth.shape)
@@ -210,7 +241,9 @@ class _Candidates:
         # A further row is for items that lack a value.
         absent = np.zeros((n_classes, 1))
         weights = np.append(np.exp(remaining.log_contributions(hyper)), absent, axis=1)
-        result[part] = weights[:, np.array(places)].transpose(1, 0, 2)
+        for number, of_class in enumerate(weights.astype(np.float32)):
+            for tuple_, place in zip(result[part], places, strict=True):
+                of_class.take(place, mode="wrap", out=tuple_[number])
 
     def _counted(self, names: Names) -> _Counts:
         """Return the counts of a tuple, kept from an earlier call if they fit into memory."""
@@ -227,16 +260,19 @@ class _Candidates:
         """Return the counts without an item for each value and kind of item, and their places."""
         codes, n_values = _codes(self.items.observed, names)
         n_classes = len(self.judge.truth)
-        cells = np.where(codes < n_values, codes, 0) * n_classes + self.classes
-        weight = np.where(codes < n_values, self.items.sample_weight, 0.0)
-        counts = np.bincount(cells, weight, n_values * n_classes).reshape(n_values, n_classes)
+        # The last row is for items that lack a value.
+        cells = codes * n_classes + self.classes
+        counts = np.bincount(cells, self.items.sample_weight, (n_values + 1) * n_classes)
+        counts = counts.reshape(n_values + 1, n_classes)
         judged, kind = codes[self.judge.sample.items], self.judge.left_out.remaining[0].item_kinds
         present = np.flatnonzero(judged < n_values)
-        keys = judged[present] * (int(kind.max()) + 1) + kind[present]
-        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        n_kinds = int(kind.max()) + 1
+        used, inverse = unique_keys(judged[present] * n_kinds + kind[present], n_values * n_kinds)
         place = np.full(len(judged), -1)
         place[present] = inverse
-        firsts, first = first, present[first]
+        firsts = np.empty(len(used), dtype=np.int64)
+        firsts[inverse[::-1]] = np.arange(len(inverse))[::-1]  # the first item of each stays
+        first = present[firsts]
         C = counts[judged[first]]
         learnt = self.judge.left_out.learnt
         if learnt.single:
@@ -269,40 +305,51 @@ def _codes(observed: Observations, names: Names) -> tuple[NDArray[np.int64], int
     return np.where(missing, size, codes), size
 
 
+def _may_pay(candidates: _Candidates, before: Choice, whole: Sequence[Names]) -> bool:
+    """Return whether a whole order may pay, judged with settings chosen for other conjunctions."""
+    judge, hyper = candidates.judge, _comparable(before)
+    U = candidates.scores([*candidates.singles, *whole], hyper)
+    margin = _MARGIN / len(judge.share) ** 0.5
+    tried = (_losses(judge, U, hyper, hyper.sharpness * factor) for factor in _WIDE)
+    return any(float(judge.share @ losses) < before.loss + margin for losses in tried)
+
+
+def _comparable(choice: Choice) -> Hyper:
+    """Return chosen settings with which further conjunctions are judged: a prior in units."""
+    hyper = choice.hyper
+    floor = max(hyper.floor, _LEAST_FLOOR)
+    return hyper._replace(prior=hyper.prior / choice.judge.unit, floor=floor)
+
+
 def _entered(
     best: Tried,
-    items: Items,
+    candidates: _Candidates,
     form: TargetForm,
     pairs: list[Names],
     triples: list[Names],
     goal: Goal,
 ) -> Tried:
     """Return the model with the conjunctions that enter one at a time."""
-    columns = items.observed.columns
-    singles = [(str(column.attribute),) for column in columns if column.offsets is None]
     few = len(triples) <= _MOST_TRIPLES
     offered, inside = [*pairs, *(triples if few else [])], list[Names]()
-    classes = _class_codes(best.choice.judge, items.target)
     errors = 0.5 + 10 / min(best.choice.judge.sample.weight.sum(), MOST_ITEMS) ** 0.5
-    candidates = _Candidates(items, best.choice.judge, classes)
     for _ in range(_ROUNDS):
-        judge, hyper = best.choice.judge, best.choice.hyper
-        floor = max(hyper.floor, _LEAST_FLOOR)
-        hyper = hyper._replace(prior=hyper.prior / judge.unit, floor=floor)
-        U = candidates.contributions(singles, hyper).sum(axis=0, dtype=np.float64)
+        judge, hyper = best.choice.judge, _comparable(best.choice)
+        U = candidates.scores(candidates.singles, hyper)
         kept = _needed(candidates, hyper, U, inside)
-        U += candidates.contributions(kept, hyper).sum(axis=0, dtype=np.float64)
+        U += candidates.scores(kept, hyper)
         offered = [names for names in offered if names not in kept]
         T = candidates.contributions(offered, hyper)
-        new = [offered[k] for k in _paying(judge, hyper, U, T, errors)]
+        entered, tested = _paying(judge, hyper, U, T, errors)
+        new = [offered[number] for number in entered]
         more = [*kept, *new]
         if set(more) == set(inside):
             break
-        rival = _tried(items, form, Interactions.of(more), best.choice, goal)
+        rival = _tried(candidates.items, form, Interactions.of(more), best.choice, goal)
         if rival is None or rival.choice.loss > best.choice.loss + (0 if new else _LEAST_GAIN):
             break
         best, inside = rival, more
-        offered = [names for names in offered if names not in new]
+        offered = [offered[number] for number in tested]
         if not few:
             offered += _wider(new, pairs, {*offered, *inside})
     return best
@@ -318,7 +365,7 @@ def _needed(
     judge, left = candidates.judge, list(inside)
 
     def loss(tuples: Sequence[Names]) -> float:
-        scores = U + candidates.contributions(tuples, hyper).sum(axis=0)
+        scores = U + candidates.scores(tuples, hyper)
         tried = (_losses(judge, scores, hyper, hyper.sharpness * factor) for factor in _SHARPER)
         return min(float(judge.share @ losses) for losses in tried)
 
@@ -386,8 +433,8 @@ def _first(values: Floats, most: int) -> list[int]:
 
 def _paying(
     judge: Judge, hyper: Hyper, U: Floats, T: NDArray[np.float32], errors: float
-) -> Iterator[int]:
-    """Yield the numbers of the candidates that enter, one at a time.
+) -> tuple[list[int], list[int]]:
+    """Return the numbers of the candidates that enter, and of others that were tried.
 
     Promising ones are tried on one half of the items; the best of these has to gain so many
     standard errors on the other half.
@@ -398,16 +445,21 @@ def _paying(
     flat = T.reshape(len(T), U.size)
     now = _losses(judge, U, hyper, sharpness)
     last = np.full(len(T), np.inf)  # the last loss of each candidate
+    entered, tested = list[int](), set[int]()
     while failed < _FAILURES and free.any():
         picking, confirming = half == side, half != side
         side = 1 - side
         picking_shares = shares * picking
         slopes = _slopes(judge, U, hyper, sharpness) * picking_shares
-        slope = np.where(free, flat @ slopes.ravel().astype(np.float32), np.inf)
+        # Not by BLAS, whose threads would go on spinning on the other cores.
+        sums = np.einsum("ij,j->i", flat, slopes.ravel().astype(np.float32))
+        slope = np.where(free, sums, np.inf)
         if not np.isfinite(last).any():
             for number in _first(slope, _SCANNED):
                 last[number] = picking_shares @ _losses(judge, U + T[number], hyper, sharpness)
+            tested.update(np.flatnonzero(np.isfinite(last)).tolist())
         for number in dict.fromkeys([*_first(last, _TRIED), *_first(slope, _TRIED)]):
+            tested.add(number)
             last[number] = picking_shares @ _losses(judge, U + T[number], hyper, sharpness)
         tried = []
         for number in _first(last, _TUNED):
@@ -422,6 +474,7 @@ def _paying(
         )
         if mean > max(errors * error, _LEAST_GAIN) and picked > 0:
             U, sharpness, now, failed = U + T[number], sharper, losses, 0
-            yield number
+            entered.append(number)
         else:
             failed += 1
+    return entered, sorted(tested - set(entered))

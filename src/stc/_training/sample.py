@@ -457,17 +457,18 @@ def _distinct(
 
     `identities` tells apart items of the same hash.
     """
-    ranked = np.argsort(order, kind="stable")
+    ranked = np.argsort(order)  # several times faster than a stable sort of hashes
     starts = run_starts(order[ranked])
-    if identities is not None and len(starts) < len(order):
-        sizes = np.diff(starts, append=len(order))
-        doubtful = ranked[np.repeat(sizes > 1, sizes)]
-        identity = np.zeros(len(order), dtype=np.uint64)
-        identity[doubtful] = identities(doubtful)
-        ranked = np.lexsort((identity, order))
-        starts = run_starts(order[ranked], identity[ranked])
     if len(starts) == len(order):
         return ranked, amounts[ranked]
+    sizes = np.diff(starts, append=len(order))
+    equal = np.repeat(sizes > 1, sizes)
+    rows = ranked[equal]
+    identity = np.zeros(len(order), dtype=np.uint64)
+    if identities is not None:
+        identity[rows] = identities(rows)
+    ranked[equal] = rows[np.lexsort((rows, identity[rows], order[rows]))]
+    starts = run_starts(order[ranked], identity[ranked])
     return ranked[starts], np.add.reduceat(amounts[ranked], starts, axis=0)
 
 
@@ -486,10 +487,12 @@ def _concatenated(one: Target, other: Target) -> Target:
 
 def _ranks(classes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the position of each item among those of its class."""
-    order = np.argsort(classes, kind="stable")
-    starts = np.searchsorted(classes[order], classes[order])
+    _, codes, counts = np.unique(classes, return_inverse=True, return_counts=True)
+    # Small numbers are sorted faster.
+    order = np.argsort(codes.astype(np.min_scalar_type(len(counts))), kind="stable")
+    starts = np.cumsum(counts) - counts
     ranks = np.empty(len(classes), dtype=np.int64)
-    ranks[order] = np.arange(len(classes)) - starts
+    ranks[order] = np.arange(len(classes)) - starts[codes[order]]
     return ranks
 
 
@@ -539,7 +542,7 @@ def _item_hashes(observed: Observations, *, conjunctions: bool) -> Hashes:
 def _column_hashes(column: Column, hashes: Hashes) -> Hashes:
     """Return the sum of the hashes of each item's values, with their weights."""
     if column.offsets is None:
-        return np.asarray(np.append(hashes, np.uint64(0))[column.codes])
+        return np.append(hashes, np.uint64(0)).take(column.codes)
     entries, weights = hashes[column.codes], column.weights
     if weights is not None:
         several = np.flatnonzero(weights != 1)
