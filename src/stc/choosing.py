@@ -20,7 +20,7 @@ from stc._training.conjunctions import (
     choose_ngrams,
     without_ngrams,
 )
-from stc._training.sample import Drawn, DrawnGroups, Sizes
+from stc._training.drawing import Drawn, DrawnGroups, Sizes
 from stc._training.state import FittedState
 from stc.fitted import AUTO, FittedModel, hyper_of
 

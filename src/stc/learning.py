@@ -20,10 +20,10 @@ from stc._input.groups import read_groups
 from stc._input.reader import NO_ROLES, Batch, BatchReader
 from stc._input.targets import encode_classes
 from stc._training.conjunctions import without_ngrams
+from stc._training.drawing import Drawn, DrawnGroups
 from stc._training.label_thresholds import held_out_counts
 from stc._training.phases import PhaseLearner, fit_phases
 from stc._training.policy_search import PolicyAgent, learn_policy
-from stc._training.sample import Drawn, DrawnGroups
 from stc._training.state import FittedState
 from stc._utils.warnings import warn_caller
 from stc.choosing import NOTHING, Choosing, drawn_items, items_for_settings

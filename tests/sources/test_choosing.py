@@ -25,7 +25,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stc.choosing.MOST_ROWS", 300)
     monkeypatch.setattr("stc._training.choice.MOST_ITEMS", 90)
     monkeypatch.setattr("stc._training.choice.MOST_DOCUMENTS", 90)
-    monkeypatch.setattr("stc._training.sample._BLOCK_ROWS", 61)
+    monkeypatch.setattr("stc._training.drawing._BLOCK_ROWS", 61)
     for module in ("files", "duckdb"):
         monkeypatch.setattr(f"stc.sources.{module}.BATCH_ROWS", 97)
     monkeypatch.setattr("stc.sources.sql._FETCHED_ROWS", 53)

@@ -15,7 +15,7 @@ import stc
 from stc import SparseTensorClassifier, SparseTensorClassifierCV
 from stc._training.choice import Goal, choose_settings
 from stc._training.conjunctions import _Candidates
-from stc._training.sample import Items
+from stc._training.drawing import Items
 from stc.exceptions import DataError
 from support.models import paper_model
 

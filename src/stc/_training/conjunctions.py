@@ -31,7 +31,7 @@ from stc._training.choice import (
     choose_anew,
     choose_settings,
 )
-from stc._training.sample import Items
+from stc._training.drawing import Items
 
 Names = tuple[str, ...]
 # The counts left without an item for each value and kind of item, the kinds, and their places.

@@ -11,7 +11,7 @@ import polars as pl
 
 from stc._core.model import Model
 from stc._input.reader import BatchReader
-from stc._training.sample import Sizes
+from stc._training.drawing import Sizes
 from stc._training.state import FittedState
 from stc.exceptions import (
     DataError,

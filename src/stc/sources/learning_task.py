@@ -18,7 +18,7 @@ from stc._core.observations import Column, Observations
 from stc._input.containers import encode
 from stc._input.reader import Batch, BatchReader
 from stc._input.targets import encode_targets
-from stc._training.sample import Drawn, Sizes
+from stc._training.drawing import Drawn, Sizes
 from stc.exceptions import StcError
 from stc.sources.protocol import COUNT, MASS, GroupedCounts, GroupPlan
 

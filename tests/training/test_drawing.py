@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stc._input.containers import encode
 from stc._input.targets import encode_target
-from stc._training.sample import Drawn, Items, Sizes
+from stc._training.drawing import Drawn, Items, Sizes
 from stc._utils.hashing import mixed, text_hashes
 
 VALUES: dict[str, Any] = {

@@ -1,0 +1,99 @@
+"""Hashes of items, which depend on their values, weights and labels only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stc._core.observations import Column, Observations, run_starts
+from stc._input.values import canonical
+from stc._utils.hashing import GOLDEN, Hashes, mixed, sums_of_runs, text_hashes
+
+
+def orders_of(observed: Observations, target: Column, *, conjunctions: bool = False) -> Hashes:
+    """Return a hash of the values and the label of each item, by which items are ordered."""
+    hashes = item_hashes(observed, conjunctions=conjunctions)
+    with np.errstate(over="ignore"):
+        hashes += GOLDEN * _column_hashes(target, _label_hashes(target))
+    return mixed(hashes)
+
+
+def class_hashes(target: Column) -> Hashes:
+    """Return the hash of the class of each item; of several, of the one with the largest share."""
+    hashes = np.append(_label_hashes(target), np.uint64(0))
+    if target.offsets is None:
+        return np.asarray(hashes[target.codes])
+    items, codes, weights = target.entries()
+    largest = np.lexsort((codes, -weights if weights is not None else codes, items))
+    classes = np.zeros(target.n_items, dtype=np.uint64)
+    starts = run_starts(items)
+    classes[items[starts]] = hashes[codes[largest[starts]]]
+    return classes
+
+
+def item_hashes(observed: Observations, *, conjunctions: bool) -> Hashes:
+    """Return a hash of the values of each item, with or without conjunctions and n-grams."""
+    total = np.zeros(observed.n_items, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for column in observed.columns:
+            if conjunctions or not column.conjunction:
+                total += _column_hashes(column, _value_hashes(column))
+    return total
+
+
+def _column_hashes(column: Column, hashes: Hashes) -> Hashes:
+    """Return the sum of the hashes of each item's values, with their weights."""
+    if column.offsets is None:
+        return np.append(hashes, np.uint64(0)).take(column.codes)
+    entries, weights = hashes[column.codes], column.weights
+    if weights is not None:
+        several = np.flatnonzero(weights != 1)
+        bits = np.ascontiguousarray(weights[several]).view(np.uint64)
+        with np.errstate(over="ignore"):
+            entries[several] = mixed(entries[several] + GOLDEN * bits)
+    total = np.zeros(column.n_items, dtype=np.uint64)
+    filled = np.flatnonzero(np.diff(column.offsets))
+    if len(filled):
+        total[filled] = np.add.reduceat(entries, column.offsets[filled])
+    return total
+
+
+def _value_hashes(column: Column) -> Hashes:
+    """Return a hash of each value, with its attribute."""
+    if column.values is None:
+        return mixed(np.arange(1, column.n_values + 1, dtype=np.uint64))
+    values: Any = column.values
+    if column.conjunction:
+        return _tuple_hashes(values)
+    (salt,) = text_hashes([f"attribute {column.attribute}"])
+    missing = [values.index(None)] if None in values else []
+    hashes = text_hashes([value or "" for value in values] if missing else values)
+    hashes[missing] = GOLDEN
+    with np.errstate(over="ignore"):
+        return mixed(hashes + salt)
+
+
+def _tuple_hashes(tuples: Sequence[tuple[str, ...]]) -> Hashes:
+    """Return a hash of each tuple of texts."""
+    if not len(tuples):
+        return np.zeros(0, dtype=np.uint64)
+    number: dict[str, int] = {}
+    places = [number.setdefault(text, len(number)) for texts in tuples for text in texts]
+    sizes = np.fromiter(map(len, tuples), dtype=np.int64, count=len(tuples))
+    return mixed(sums_of_runs(text_hashes(list(number))[places], sizes))
+
+
+def _label_hashes(target: Column) -> Hashes:
+    """Return a hash of each class."""
+    values: Any = target.values
+    return text_hashes([_label_text(value) for value in np.asarray(values).tolist()])
+
+
+def _label_text(label: Any) -> str:
+    """Return the same text for 1 and 1.0."""
+    if isinstance(label, tuple):
+        return repr(tuple(map(_label_text, label)))
+    plain = isinstance(label, str | int | float)
+    return canonical(label) or "" if plain else repr(label)
