@@ -2,8 +2,8 @@
 
 On a quarter of the items, balance and entropy take the values of a fixed grid with the least loss,
 then one setting after the other does. On all items the values near these are tried in three rounds.
-For each value tried, sharpness and floor, which cost little, follow in fixed steps. No random
-numbers, and no minimiser whose path depends on rounding.
+For each value tried the sharpness, which costs little, follows in fixed steps; the floor follows at
+the end of each round. No random numbers, and no minimiser whose path depends on rounding.
 """
 
 from __future__ import annotations
@@ -378,7 +378,7 @@ class _Search:
                 setting = setting._replace(sharpness=_fair_sharpness(setting.balance))
             tried.append(self._tuned(setting, _STEPS[:1], ()))
         self._best = self._tuned(_nearest(tried, *names)[1], _STEPS, _FLOORS)
-        self._sweep(lambda name, _: _GRIDS[name])
+        self._sweep(lambda name, _: _GRIDS[name], _FLOORS)
         return self._best[1]
 
     def refined(self, start: Hyper, factors: Sequence[float]) -> tuple[float, Hyper]:
@@ -390,13 +390,15 @@ class _Search:
 
     def _refine(self, factor: float) -> None:
         """Try values near that of each setting."""
-        self._sweep(lambda name, value: _near(name, value, factor))
+        self._sweep(lambda name, value: _near(name, value, factor), ())
         floor = self._best[1].floor
         near = (floor / factor, floor * factor)
-        tuned = self._tuned(self._best[1], _FINE_STEPS, near)
+        tuned = self._tuned(self._best[1], _FINE_STEPS, (*_FLOORS, *near))
         self._best = tuned if tuned[0] < self._best[0] - _TIE else self._best
 
-    def _sweep(self, values: Callable[[str, float], Sequence[float]]) -> None:
+    def _sweep(
+        self, values: Callable[[str, float], Sequence[float]], floors: Sequence[float]
+    ) -> None:
         """Try other values of each setting in turn, given its name and its value now."""
         for name in filter(self.free.__contains__, _GRIDS):
             unit = self.judge.unit if name == "prior" else 1.0
@@ -410,7 +412,7 @@ class _Search:
                         ratio = _fair_sharpness(value) / _fair_sharpness(now)
                         sharpness = np.clip(setting.sharpness * ratio, *_RANGES["sharpness"])
                         setting = setting._replace(sharpness=float(sharpness))
-                    tried.append(self._tuned(setting, _STEPS, _FLOORS))
+                    tried.append(self._tuned(setting, _STEPS, floors))
             self._best = _nearest(tried, name)
 
     def _tuned(
@@ -436,8 +438,8 @@ class _Search:
                 best = self._climbed(best, step, tried)
         if "floor" in self.free:
             sharpness, (low, high) = best[1].sharpness, _RANGES["floor"]
-            others = [floor for floor in floors if low <= floor <= high and floor != best[1].floor]
-            candidates = [tried(sharpness=sharpness, floor=floor) for floor in others]
+            others = {floor for floor in floors if low <= floor <= high} - {best[1].floor}
+            candidates = [tried(sharpness=sharpness, floor=floor) for floor in sorted(others)]
             best = _nearest([best, *candidates], "floor")
         return best
 

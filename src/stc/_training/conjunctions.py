@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -142,10 +143,16 @@ def _tried(
 
 
 def _pays(before: Choice, after: Choice) -> bool:
-    """Return whether the mean loss falls by more than its standard error."""
+    """Return whether the mean loss falls by enough standard errors."""
     judge = before.judge
     mean, error = _gain(before.losses, after.losses, judge.share, judge.left_out.learnt.group)
-    return mean > max(error, _LEAST_GAIN)
+    return mean > max(_errors(judge) * error, _LEAST_GAIN)
+
+
+def _errors(judge: Judge) -> float:
+    """Return how many standard errors a gain must have: more where few items or groups choose."""
+    count = int(judge.left_out.learnt.group.max()) + 1
+    return 0.5 + 10 / float(np.sqrt(min(count, MOST_ITEMS)))
 
 
 def _gain(
@@ -258,10 +265,11 @@ class _Candidates:
 
     def _left_out(self, names: Names) -> _Counts:
         """Return the counts without an item for each value and kind of item, and their places."""
-        codes, n_values = _codes(self.items.observed, names)
+        codes, n_values = self._codes(names)
         n_classes = len(self.judge.truth)
         # The last row is for items that lack a value.
-        cells = codes * n_classes + self.classes
+        cells = codes * n_classes
+        cells += self.classes
         counts = np.bincount(cells, self.items.sample_weight, (n_values + 1) * n_classes)
         counts = counts.reshape(n_values + 1, n_classes)
         judged, kind = codes[self.judge.sample.items], self.judge.left_out.remaining[0].item_kinds
@@ -288,21 +296,29 @@ class _Candidates:
         C[C < 1e-9] = 0.0
         return np.asarray(C, dtype=np.float64), kind[first], place
 
+    @cached_property
+    def _columns(self) -> dict[str, tuple[NDArray[np.int64], int, NDArray[np.bool_] | None]]:
+        """The values of each attribute, how many there are, and the items without, if any."""
+        columns = {}
+        for column in self.items.observed.columns:
+            missing = column.codes == column.n_values
+            codes = column.codes.astype(np.int64), column.n_values + 1
+            columns[str(column.attribute)] = *codes, missing if missing.any() else None
+        return columns
 
-def _codes(observed: Observations, names: Names) -> tuple[NDArray[np.int64], int]:
-    """Return the value of a conjunction of each item as a number, and how many there are."""
-    columns = {str(column.attribute): column for column in observed.columns}
-    codes, size = np.zeros(observed.n_items, dtype=np.int64), 1
-    missing = np.zeros(observed.n_items, dtype=bool)
-    for name in names:
-        column = columns[name]
-        missing |= column.codes == column.n_values
-        codes = codes * (column.n_values + 1) + column.codes
-        size *= column.n_values + 1
-    if size > 4 * observed.n_items:
-        values, codes = np.unique(codes, return_inverse=True)
-        size = len(values)
-    return np.where(missing, size, codes), size
+    def _codes(self, names: Names) -> tuple[NDArray[np.int64], int]:
+        """Return the value of a conjunction of each item as a number, and how many there are."""
+        codes, size, missing = self._columns[names[0]]
+        for name in names[1:]:
+            more, base, absent = self._columns[name]
+            codes = codes * base
+            codes += more
+            size *= base
+            missing = absent if missing is None else missing if absent is None else missing | absent
+        if size > 4 * len(codes):
+            values, codes = np.unique(codes, return_inverse=True)
+            size = len(values)
+        return codes if missing is None else np.where(missing, size, codes), size
 
 
 def _may_pay(candidates: _Candidates, before: Choice, whole: Sequence[Names]) -> bool:
@@ -332,7 +348,6 @@ def _entered(
     """Return the model with the conjunctions that enter one at a time."""
     few = len(triples) <= _MOST_TRIPLES
     offered, inside = [*pairs, *(triples if few else [])], list[Names]()
-    errors = 0.5 + 10 / min(best.choice.judge.sample.weight.sum(), MOST_ITEMS) ** 0.5
     for _ in range(_ROUNDS):
         judge, hyper = best.choice.judge, _comparable(best.choice)
         U = candidates.scores(candidates.singles, hyper)
@@ -340,7 +355,7 @@ def _entered(
         U += candidates.scores(kept, hyper)
         offered = [names for names in offered if names not in kept]
         T = candidates.contributions(offered, hyper)
-        entered, tested = _paying(judge, hyper, U, T, errors)
+        entered, tested = _paying(judge, hyper, U, T)
         new = [offered[number] for number in entered]
         more = [*kept, *new]
         if set(more) == set(inside):
@@ -432,14 +447,14 @@ def _first(values: Floats, most: int) -> list[int]:
 
 
 def _paying(
-    judge: Judge, hyper: Hyper, U: Floats, T: NDArray[np.float32], errors: float
+    judge: Judge, hyper: Hyper, U: Floats, T: NDArray[np.float32]
 ) -> tuple[list[int], list[int]]:
     """Return the numbers of the candidates that enter, and of others that were tried.
 
     Promising ones are tried on one half of the items; the best of these has to gain so many
     standard errors on the other half.
     """
-    shares = judge.share
+    shares, errors = judge.share, _errors(judge)
     half, side, group = judge.sample.half, 0, judge.left_out.learnt.group
     free, sharpness, failed = np.ones(len(T), dtype=bool), hyper.sharpness, 0
     flat = T.reshape(len(T), U.size)
