@@ -449,6 +449,6 @@ def load(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     stc.SparseTensorClassifier().fit(*stc.load_zoo()).save(f"{folder}/zoo.stc.parquet")
     ...     print(stc.load(f"{folder}/zoo.stc.parquet").explain_local([{"milk": 1, "legs": 4}]))
-    Mammal, 1.00: because milk=1 (35 %), legs=4 (33 %), legs=4 and milk=1 (33 %)
+    Mammal, 1.00: because milk=1 (51 %), legs=4 (49 %)
     """
     return SparseTensorClassifier.load(path, tokenizer=tokenizer)
