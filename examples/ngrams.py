@@ -26,8 +26,8 @@ for options in ({"ngrams": 2}, {"ngrams": 2, "min_support": 6}, {"ngrams": 3, "m
 # prints:
 # disliked, 0.50: because the (35 %), was (35 %), not (18 %)
 # disliked, 0.50: because the (35 %), was (35 %), not (18 %)
-# liked, 0.99: because not bad (100 %)
-# disliked, 0.99: because not nice (100 %)
+# liked, 1.00: because not bad (100 %)
+# disliked, 1.00: because not nice (100 %)
 # {'ngrams': 2}: 33 features, the last is 'view was'
 # {'ngrams': 2, 'min_support': 6}: 25 features, the last is 'view was'
 # {'ngrams': 3, 'max_features': 8}: 21 features, the last is 'so awful'
