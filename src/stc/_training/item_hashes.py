@@ -20,8 +20,9 @@ def orders_of(observed: Observations, target: Column, *, conjunctions: bool = Fa
     label = np.zeros(target.n_items, dtype=np.uint64)
     _add_hashes(label, target, _label_hashes(target))
     with np.errstate(over="ignore"):
-        hashes += GOLDEN * label
-    return mixed(hashes)
+        for block in _blocks(target.n_items):
+            hashes[block] = mixed(hashes[block] + GOLDEN * label[block])
+    return hashes
 
 
 def class_hashes(target: Column) -> Hashes:
@@ -51,10 +52,8 @@ def _add_hashes(total: Hashes, column: Column, hashes: Hashes) -> None:
     with np.errstate(over="ignore"):
         if column.offsets is None:
             table = np.append(hashes, np.uint64(0))
-            # A block of what is added stays in the cache of the processor.
-            for start in range(0, column.n_items, _BLOCK_ROWS):
-                part = slice(start, start + _BLOCK_ROWS)
-                total[part] += table.take(column.codes[part])
+            for block in _blocks(column.n_items):
+                total[block] += table.take(column.codes[block])
             return
         entries, weights = hashes[column.codes], column.weights
         if weights is not None:
@@ -64,6 +63,11 @@ def _add_hashes(total: Hashes, column: Column, hashes: Hashes) -> None:
         filled = np.flatnonzero(np.diff(column.offsets))
         if len(filled):
             total[filled] += np.add.reduceat(entries, column.offsets[filled])
+
+
+def _blocks(n_items: int) -> list[slice]:
+    """Return the items in blocks: what is computed of one stays in the cache of the processor."""
+    return [slice(start, start + _BLOCK_ROWS) for start in range(0, n_items, _BLOCK_ROWS)]
 
 
 def _value_hashes(column: Column) -> Hashes:
