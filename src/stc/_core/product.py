@@ -72,6 +72,13 @@ def unique_keys(keys: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], 
     return np.flatnonzero(present), place[keys]
 
 
+def first_places(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first place of each number from 0 to the largest; all of them occur."""
+    first = np.empty(int(numbers.max(initial=-1)) + 1, dtype=np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]  # the last value assigned stays
+    return first
+
+
 def union(columns: Sequence[Column], n_items: int) -> Column:
     """Return several columns as one bag of values; codes are numbered through column by column."""
     if len(columns) == 1:

@@ -21,7 +21,7 @@ from stc._core.formulas import Floats, Hyper
 from stc._core.interactions import Interactions
 from stc._core.model import Model
 from stc._core.observations import Column, Observations
-from stc._core.product import unique_keys
+from stc._core.product import first_places, unique_keys
 from stc._core.target import TargetForm
 from stc._training.choice import (
     MOST_ITEMS,
@@ -275,11 +275,11 @@ class _Candidates:
         judged, kind = codes[self.judge.sample.items], self.judge.left_out.remaining[0].item_kinds
         present = np.flatnonzero(judged < n_values)
         n_kinds = int(kind.max()) + 1
-        used, inverse = unique_keys(judged[present] * n_kinds + kind[present], n_values * n_kinds)
+        keys = judged[present] * n_kinds + kind[present]
+        inverse = unique_keys(keys, n_values * n_kinds)[1]
         place = np.full(len(judged), -1)
         place[present] = inverse
-        firsts = np.empty(len(used), dtype=np.int64)
-        firsts[inverse[::-1]] = np.arange(len(inverse))[::-1]  # the first item of each stays
+        firsts = first_places(inverse)
         first = present[firsts]
         C = counts[judged[first]]
         learnt = self.judge.left_out.learnt

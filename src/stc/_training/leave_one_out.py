@@ -23,6 +23,7 @@ from stc._core.formulas import Floats, Hyper
 from stc._core.matrix import FeatureMatrix
 from stc._core.model import Model
 from stc._core.observations import Column, Observations, items_of, offsets_of
+from stc._core.product import first_places, unique_keys
 from stc._core.tensor import Subset
 from stc.exceptions import NeverLearntError
 
@@ -305,7 +306,8 @@ class LeaveOneOut:
         kind, first_items = _kinds(learnt, covered)
         shares, x_codes = np.unique(x, return_inverse=True)
         keys = (features * len(first_items) + kind[items]) * max(len(shares), 1) + x_codes
-        _, rows, places = np.unique(keys, return_index=True, return_inverse=True)
+        places = unique_keys(keys, int(keys.max(initial=-1)) + 1)[1]
+        rows = first_places(places)
         taken, counted = self._taken(items, features, x, rows)
         C = _rows(corpus.mass, features[rows])
         _check_learnt(items[rows], C, taken)
