@@ -171,7 +171,7 @@ class Column:
     def take(self, items: NDArray[Any]) -> Column:
         """Return the column of the items with these numbers, in their order."""
         if self.offsets is None:
-            return replace(self, codes=self.codes[items], angles=_at(self.angles, items))
+            return replace(self, codes=self.codes.take(items), angles=_at(self.angles, items))
         lengths = np.diff(self.offsets)[items]
         offsets = offsets_of(lengths)
         entries = np.arange(offsets[-1]) + np.repeat(self.offsets[items] - offsets[:-1], lengths)

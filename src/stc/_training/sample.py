@@ -174,9 +174,9 @@ def distinct_items(
     `identities` tells apart items of the same hash.
     """
     ranked = np.argsort(order)  # several times faster than a stable sort of hashes
-    starts = run_starts(order[ranked])
+    starts = run_starts(order.take(ranked))
     if len(starts) == len(order):
-        return ranked, amounts[ranked]
+        return ranked, amounts.take(ranked, axis=0)
     sizes = np.diff(starts, append=len(order))
     equal = np.repeat(sizes > 1, sizes)
     rows = ranked[equal]
@@ -184,8 +184,8 @@ def distinct_items(
     if identities is not None:
         identity[rows] = identities(rows)
     ranked[equal] = rows[np.lexsort((rows, identity[rows], order[rows]))]
-    starts = run_starts(order[ranked], identity[ranked])
-    return ranked[starts], np.add.reduceat(amounts[ranked], starts, axis=0)
+    starts = run_starts(order.take(ranked), identity.take(ranked))
+    return ranked[starts], np.add.reduceat(amounts.take(ranked, axis=0), starts, axis=0)
 
 
 def ranks_within(classes: NDArray[Any]) -> NDArray[np.int64]:
