@@ -378,7 +378,7 @@ class _Search:
                 setting = setting._replace(sharpness=_fair_sharpness(setting.balance))
             tried.append(self._tuned(setting, _STEPS[:1], ()))
         self._best = self._tuned(_nearest(tried, *names)[1], _STEPS, _FLOORS)
-        self._sweep(lambda name, _: _GRIDS[name], _FLOORS)
+        self._sweep(lambda name, _: _GRIDS[name], _STEPS, _FLOORS)
         return self._best[1]
 
     def refined(self, start: Hyper, factors: Sequence[float]) -> tuple[float, Hyper]:
@@ -390,14 +390,18 @@ class _Search:
 
     def _refine(self, factor: float) -> None:
         """Try values near that of each setting."""
-        self._sweep(lambda name, value: _near(name, value, factor), ())
+        steps = _STEPS if factor >= max(_STEPS) else _STEPS[1:]
+        self._sweep(lambda name, value: _near(name, value, factor), steps, ())
         floor = self._best[1].floor
         near = (floor / factor, floor * factor)
         tuned = self._tuned(self._best[1], _FINE_STEPS, (*_FLOORS, *near))
         self._best = tuned if tuned[0] < self._best[0] - _TIE else self._best
 
     def _sweep(
-        self, values: Callable[[str, float], Sequence[float]], floors: Sequence[float]
+        self,
+        values: Callable[[str, float], Sequence[float]],
+        steps: Sequence[float],
+        floors: Sequence[float],
     ) -> None:
         """Try other values of each setting in turn, given its name and its value now."""
         for name in filter(self.free.__contains__, _GRIDS):
@@ -412,7 +416,7 @@ class _Search:
                         ratio = _fair_sharpness(value) / _fair_sharpness(now)
                         sharpness = np.clip(setting.sharpness * ratio, *_RANGES["sharpness"])
                         setting = setting._replace(sharpness=float(sharpness))
-                    tried.append(self._tuned(setting, _STEPS, floors))
+                    tried.append(self._tuned(setting, steps, floors))
             self._best = _nearest(tried, name)
 
     def _tuned(
