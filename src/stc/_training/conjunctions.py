@@ -461,27 +461,41 @@ def _paying(
     now = _losses(judge, U, hyper, sharpness)
     last = np.full(len(T), np.inf)  # the last loss of each candidate
     entered, tested = list[int](), set[int]()
+    # What is known until a candidate enters: losses with each, and the slopes of each half.
+    known: dict[tuple[int, float], Floats] = {}
+    slopes: dict[int, Floats] = {}
+
+    def with_candidate(number: int, sharpness: float) -> Floats:
+        if (number, sharpness) not in known:
+            known[number, sharpness] = _losses(judge, U + T[number], hyper, sharpness)
+        return known[number, sharpness]
+
     while failed < _FAILURES and free.any():
         picking, confirming = half == side, half != side
-        side = 1 - side
         picking_shares = shares * picking
-        slopes = _slopes(judge, U, hyper, sharpness) * picking_shares
-        # Not by BLAS, whose threads would go on spinning on the other cores.
-        sums = np.einsum("ij,j->i", flat, slopes.ravel().astype(np.float32))
-        slope = np.where(free, sums, np.inf)
+        if side not in slopes:
+            slope = _slopes(judge, U, hyper, sharpness) * picking_shares
+            # Not by BLAS, whose threads would go on spinning on the other cores.
+            slopes[side] = np.einsum("ij,j->i", flat, slope.ravel().astype(np.float32))
+        slope = np.where(free, slopes[side], np.inf)
+        side = 1 - side
         if not np.isfinite(last).any():
             for number in _first(slope, _SCANNED):
-                last[number] = picking_shares @ _losses(judge, U + T[number], hyper, sharpness)
+                last[number] = picking_shares @ with_candidate(number, sharpness)
             tested.update(np.flatnonzero(np.isfinite(last)).tolist())
         for number in dict.fromkeys([*_first(last, _TRIED), *_first(slope, _TRIED)]):
             tested.add(number)
-            last[number] = picking_shares @ _losses(judge, U + T[number], hyper, sharpness)
-        tried = []
-        for number in _first(last, _TUNED):
-            for factor in _SHARPER:
-                losses = _losses(judge, U + T[number], hyper, sharpness * factor)
-                tried.append((picking_shares @ losses, number, sharpness * factor, losses))
-        _, number, sharper, losses = min(tried, key=lambda each: each[:2])
+            last[number] = picking_shares @ with_candidate(number, sharpness)
+        _, number, sharper = min(
+            (
+                picking_shares @ with_candidate(number, sharpness * factor),
+                number,
+                sharpness * factor,
+            )
+            for number in _first(last, _TUNED)
+            for factor in _SHARPER
+        )
+        losses = with_candidate(number, sharper)
         free[number], last[number] = False, np.inf
         (mean, error), (picked, _) = (
             _gain(now[part], losses[part], shares[part], group[part])
@@ -490,6 +504,8 @@ def _paying(
         if mean > max(errors * error, _LEAST_GAIN) and picked > 0:
             U, sharpness, now, failed = U + T[number], sharper, losses, 0
             entered.append(number)
+            known.clear()
+            slopes.clear()
         else:
             failed += 1
     return entered, sorted(tested - set(entered))
