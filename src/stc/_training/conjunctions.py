@@ -8,10 +8,12 @@ rivals as a whole.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,8 +211,7 @@ class _Candidates:
     @property
     def singles(self) -> list[Names]:
         """The attributes with one value per item."""
-        columns = self.items.observed.columns
-        return [(str(column.attribute),) for column in columns if column.offsets is None]
+        return [(name,) for name in self._columns]
 
     def scores(self, tuples: Sequence[Names], hyper: Hyper) -> Floats:
         """Return the sum of the contributions of some tuples, classes x items."""
@@ -265,14 +266,13 @@ class _Candidates:
 
     def _left_out(self, names: Names) -> _Counts:
         """Return the counts without an item for each value and kind of item, and their places."""
-        codes, n_values = self._codes(names)
+        cells, n_values = self._cells(names)
         n_classes = len(self.judge.truth)
         # The last row is for items that lack a value.
-        cells = codes * n_classes
-        cells += self.classes
         counts = np.bincount(cells, self.items.sample_weight, (n_values + 1) * n_classes)
         counts = counts.reshape(n_values + 1, n_classes)
-        judged, kind = codes[self.judge.sample.items], self.judge.left_out.remaining[0].item_kinds
+        judged = cells.take(self.judge.sample.items) // n_classes
+        kind = self.judge.left_out.remaining[0].item_kinds
         present = np.flatnonzero(judged < n_values)
         n_kinds = int(kind.max()) + 1
         keys = judged[present] * n_kinds + kind[present]
@@ -297,28 +297,62 @@ class _Candidates:
         return np.asarray(C, dtype=np.float64), kind[first], place
 
     @cached_property
-    def _columns(self) -> dict[str, tuple[NDArray[np.int64], int, NDArray[np.bool_] | None]]:
-        """The values of each attribute, how many there are, and the items without, if any."""
+    def _columns(self) -> dict[str, _Codes]:
+        """The values of each attribute with one value per item."""
         columns = {}
         for column in self.items.observed.columns:
-            missing = column.codes == column.n_values
-            codes = column.codes.astype(np.int64), column.n_values + 1
-            columns[str(column.attribute)] = *codes, missing if missing.any() else None
+            if column.offsets is not None:
+                continue
+            codes = column.codes.astype(np.int64)
+            cells = codes * len(self.judge.truth) + self.classes
+            missing = codes == column.n_values
+            size = column.n_values + 1
+            of_column = _Codes(codes, cells, size, missing if missing.any() else None)
+            columns[str(column.attribute)] = of_column
         return columns
 
-    def _codes(self, names: Names) -> tuple[NDArray[np.int64], int]:
-        """Return the value of a conjunction of each item as a number, and how many there are."""
-        codes, size, missing = self._columns[names[0]]
-        for name in names[1:]:
-            more, base, absent = self._columns[name]
-            codes = codes * base
-            codes += more
-            size *= base
-            missing = absent if missing is None else missing if absent is None else missing | absent
-        if size > 4 * len(codes):
-            values, codes = np.unique(codes, return_inverse=True)
-            size = len(values)
-        return codes if missing is None else np.where(missing, size, codes), size
+    def _cells(self, names: Names) -> tuple[NDArray[np.int64], int]:
+        """Return the value of a conjunction and the class of each item as a number.
+
+        And how many values there are; this number is that of a missing value.
+        """
+        *columns, last = (self._columns[name] for name in names)
+        n_classes, size, cells = len(self.judge.truth), last.size, last.cells
+        if columns:
+            codes = columns[0].codes
+            for column in columns[1:]:
+                codes = codes * column.size
+                codes += column.codes
+            cells = codes * (last.size * n_classes)
+            cells += last.cells
+            size = math.prod([last.size, *(column.size for column in columns)])
+        if size > 4 * len(cells):
+            values, codes = np.unique(cells // n_classes, return_inverse=True)
+            size, cells = len(values), codes * n_classes + self.classes
+        missing = [c.missing for c in (*columns, last) if c.missing is not None]
+        if missing:
+            absent = np.logical_or.reduce(missing)
+            cells = np.where(absent, size * n_classes + self.classes, cells)
+        return cells, size
+
+
+class _Codes(NamedTuple):
+    """The values of an attribute as numbers.
+
+    Attributes
+    ----------
+    codes, cells
+        The value of each item; and with its class.
+    size
+        How many values there are, with the missing one.
+    missing
+        The items without a value; None if all have one.
+    """
+
+    codes: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    size: int
+    missing: NDArray[np.bool_] | None
 
 
 def _may_pay(candidates: _Candidates, before: Choice, whole: Sequence[Names]) -> bool:
