@@ -480,6 +480,56 @@ def _first(values: Floats, most: int) -> list[int]:
     return [int(place) for place in order if np.isfinite(values[place])]
 
 
+@dataclass(eq=False)
+class _Scores:
+    """The scores of the items, and what is known of candidates until one of them enters.
+
+    Attributes
+    ----------
+    judge, hyper
+        The items and the settings.
+    T
+        What each candidate would add, candidates x classes x items.
+    U, sharpness
+        The scores, and the sharpness that goes with them.
+    """
+
+    judge: Judge
+    hyper: Hyper
+    T: NDArray[np.float32]
+    U: Floats
+    sharpness: float
+    _losses: dict[tuple[int, float], Floats] = field(default_factory=dict)
+    _slopes: dict[int, Floats] = field(default_factory=dict)
+
+    @cached_property
+    def losses(self) -> Floats:
+        """The loss of each item."""
+        return _losses(self.judge, self.U, self.hyper, self.sharpness)
+
+    def losses_with(self, number: int, factor: float = 1.0) -> Floats:
+        """Return the loss of each item with a candidate and another sharpness."""
+        key = number, factor
+        if key not in self._losses:
+            U, sharpness = self.U + self.T[number], self.sharpness * factor
+            self._losses[key] = _losses(self.judge, U, self.hyper, sharpness)
+        return self._losses[key]
+
+    def slopes(self, side: int, shares: Floats) -> Floats:
+        """Return how the loss of one half of the items changes with each candidate."""
+        if side not in self._slopes:
+            slopes = _slopes(self.judge, self.U, self.hyper, self.sharpness) * shares
+            flat = self.T.reshape(len(self.T), self.U.size)
+            # Not by BLAS, whose threads would go on spinning on the other cores.
+            self._slopes[side] = np.einsum("ij,j->i", flat, slopes.ravel().astype(np.float32))
+        return self._slopes[side]
+
+    def with_entered(self, number: int, factor: float) -> _Scores:
+        """Return the scores with a candidate."""
+        U, sharpness = self.U + self.T[number], self.sharpness * factor
+        return _Scores(self.judge, self.hyper, self.T, U, sharpness)
+
+
 def _paying(
     judge: Judge, hyper: Hyper, U: Floats, T: NDArray[np.float32]
 ) -> tuple[list[int], list[int]]:
@@ -488,58 +538,46 @@ def _paying(
     Promising ones are tried on one half of the items; the best of these has to gain so many
     standard errors on the other half.
     """
-    shares, errors = judge.share, _errors(judge)
-    half, side, group = judge.sample.half, 0, judge.left_out.learnt.group
-    free, sharpness, failed = np.ones(len(T), dtype=bool), hyper.sharpness, 0
-    flat = T.reshape(len(T), U.size)
-    now = _losses(judge, U, hyper, sharpness)
+    scores, errors, half = (
+        _Scores(judge, hyper, T, U, hyper.sharpness),
+        _errors(judge),
+        judge.sample.half,
+    )
+    free, failed, side = np.ones(len(T), dtype=bool), 0, 0
     last = np.full(len(T), np.inf)  # the last loss of each candidate
     entered, tested = list[int](), set[int]()
-    # What is known until a candidate enters: losses with each, and the slopes of each half.
-    known: dict[tuple[int, float], Floats] = {}
-    slopes: dict[int, Floats] = {}
-
-    def with_candidate(number: int, sharpness: float) -> Floats:
-        if (number, sharpness) not in known:
-            known[number, sharpness] = _losses(judge, U + T[number], hyper, sharpness)
-        return known[number, sharpness]
-
     while failed < _FAILURES and free.any():
-        picking, confirming = half == side, half != side
-        picking_shares = shares * picking
-        if side not in slopes:
-            slope = _slopes(judge, U, hyper, sharpness) * picking_shares
-            # Not by BLAS, whose threads would go on spinning on the other cores.
-            slopes[side] = np.einsum("ij,j->i", flat, slope.ravel().astype(np.float32))
-        slope = np.where(free, slopes[side], np.inf)
+        picking = half == side
+        shares = judge.share * picking
+        slopes = np.where(free, scores.slopes(side, shares), np.inf)
         side = 1 - side
         if not np.isfinite(last).any():
-            for number in _first(slope, _SCANNED):
-                last[number] = picking_shares @ with_candidate(number, sharpness)
+            for number in _first(slopes, _SCANNED):
+                last[number] = shares @ scores.losses_with(number)
             tested.update(np.flatnonzero(np.isfinite(last)).tolist())
-        for number in dict.fromkeys([*_first(last, _TRIED), *_first(slope, _TRIED)]):
+        for number in dict.fromkeys([*_first(last, _TRIED), *_first(slopes, _TRIED)]):
             tested.add(number)
-            last[number] = picking_shares @ with_candidate(number, sharpness)
-        _, number, sharper = min(
-            (
-                picking_shares @ with_candidate(number, sharpness * factor),
-                number,
-                sharpness * factor,
-            )
+            last[number] = shares @ scores.losses_with(number)
+        _, number, factor = min(
+            (shares @ scores.losses_with(number, factor), number, factor)
             for number in _first(last, _TUNED)
             for factor in _SHARPER
         )
-        losses = with_candidate(number, sharper)
         free[number], last[number] = False, np.inf
-        (mean, error), (picked, _) = (
-            _gain(now[part], losses[part], shares[part], group[part])
-            for part in (confirming, picking)
-        )
-        if mean > max(errors * error, _LEAST_GAIN) and picked > 0:
-            U, sharpness, now, failed = U + T[number], sharper, losses, 0
+        if _confirmed(judge, scores.losses, scores.losses_with(number, factor), picking, errors):
+            scores, failed = scores.with_entered(number, factor), 0
             entered.append(number)
-            known.clear()
-            slopes.clear()
         else:
             failed += 1
     return entered, sorted(tested - set(entered))
+
+
+def _confirmed(
+    judge: Judge, before: Floats, after: Floats, picking: NDArray[np.bool_], errors: float
+) -> bool:
+    """Return whether losses fall on one half of the items, and by enough on the other half."""
+    (picked, _), (mean, error) = (
+        _gain(before[part], after[part], judge.share[part], judge.left_out.learnt.group[part])
+        for part in (picking, ~picking)
+    )
+    return picked > 0 and mean > max(errors * error, _LEAST_GAIN)
