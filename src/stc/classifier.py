@@ -97,7 +97,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
     tokenizer : callable, default=None
         Function from a document (a string) to a list of tokens. None splits it into words and
         punctuation.
-    max_tuples : int, default=10_000_000
+    max_entries : int, default=10_000_000
         Largest number of combinations of values that a batch may need, for each set of dimensions.
         Conjunctions of named or chosen attributes are counted in parts: only an item is limited.
     scoring : {"neg_log_loss", "accuracy", "balanced_accuracy"}, default=None
@@ -187,7 +187,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         "label_threshold": [Interval(Real, 0, 1, closed="right"), None],
         "missing": [StrOptions({"ignore", "category"})],
         "tokenizer": [callable, None],
-        "max_tuples": [Interval(Integral, 1, None, closed="left")],
+        "max_entries": [Interval(Integral, 1, None, closed="left")],
         "scoring": [StrOptions({name for name in SCORINGS if name}), None],
     }
 
@@ -213,7 +213,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         label_threshold: float | None = None,
         missing: Literal["ignore", "category"] = "ignore",
         tokenizer: Callable[[str], Sequence[str]] | None = None,
-        max_tuples: int = 10_000_000,
+        max_entries: int = 10_000_000,
         scoring: Literal["neg_log_loss", "accuracy", "balanced_accuracy"] | None = None,
     ) -> None:
         self.power = power
@@ -235,7 +235,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         self.label_threshold = label_threshold
         self.missing = missing
         self.tokenizer = tokenizer
-        self.max_tuples = max_tuples
+        self.max_entries = max_entries
         self.scoring = scoring
 
     # --- learning ---------------------------------------------------------------------------

@@ -117,8 +117,8 @@ class FittedModel:
     def _cascade(self) -> Cascade:
         given = self.parameters["phases"]
         phases = read_phases(self.model, given) if phases_are_given(given) else None
-        max_tuples = self.parameters["max_tuples"]
-        return Cascade(self.model, self.policy, self.hyper, max_tuples, phases)
+        max_entries = self.parameters["max_entries"]
+        return Cascade(self.model, self.policy, self.hyper, max_entries, phases)
 
     @property
     def label_thresholds(self) -> NDArray[np.float64]:
@@ -278,7 +278,7 @@ class FittedModel:
         [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]
         """
         batch = self.reader.batch(X, y, sample_weight, self.model)
-        self.model.check_size(batch.observed, self.parameters["max_tuples"])
+        self.model.check_size(batch.observed, self.parameters["max_entries"])
         given = read_groups(groups, batch.observed.n_items)
         codes = None if given is None else given.codes
         data = batch.observed, batch.target.column, batch.sample_weight

@@ -155,11 +155,11 @@ def unlearn(
     chosen = source_of(X)
     if chosen is not None:
         columns = LearningColumns.of(reader, chosen, y, sample_weight, before.state)
-        counted = chosen.backend.learn(columns.task(blank, parameters["max_tuples"])) or blank
+        counted = chosen.backend.learn(columns.task(blank, parameters["max_entries"])) or blank
         model = model.subtract_model(counted).compacted()
     else:
         batch = reader.batch(X, y, sample_weight, model)
-        model.check_size(batch.observed, parameters["max_tuples"])
+        model.check_size(batch.observed, parameters["max_entries"])
         items = batch.observed, batch.target.column, batch.sample_weight
         model = model.without_items(*items)
         counted = blank.with_items(*items) if delta else blank
@@ -276,7 +276,7 @@ def phase_batch(
         batch = columns.reader.batch(columns.first(BATCH_ROWS), None, None, fitted.model)
     else:
         batch = _with_groups(reader.batch(X, y, sample_weight, fitted.model), groups)
-    fitted.model.check_size(batch.observed, fitted.parameters["max_tuples"])
+    fitted.model.check_size(batch.observed, fitted.parameters["max_entries"])
     return batch
 
 
@@ -316,7 +316,7 @@ def learn_phases(before: FittedModel, batch: Batch, learner: PhaseLearner | None
     model, history = fit_phases(learner, state.model, *batch.weighted(), hyper)
     counts = state.threshold_counts
     if model.form.multilabel and parameters["label_threshold"] is None:
-        tried = held_out_counts(model, *batch.weighted(), hyper, parameters["max_tuples"])
+        tried = held_out_counts(model, *batch.weighted(), hyper, parameters["max_entries"])
         counts = tried if tried.true.any() else counts
     return FittedModel(
         replace(state, model=model, phase_history=history, threshold_counts=counts), parameters
@@ -427,7 +427,7 @@ def _learnt_batch(
 ) -> FittedState:
     """Return the state after learning a batch."""
     model = replace(start.model, form=batch.target.form)
-    model.check_size(batch.observed, parameters["max_tuples"])
+    model.check_size(batch.observed, parameters["max_entries"])
     model = model.with_items(batch.observed, batch.target.column, batch.sample_weight)
     return _completed(start, model, parameters, batch, learner, choosing, drawn)
 
@@ -461,7 +461,7 @@ def _learnt_source(
             drawn = chosen.backend.learn(columns.drawing(blank, sizes))
         start, batch, choosing = _blank_of(parameters, batch, drawn, choosing)
     start = _declaring(start, classes)
-    part = chosen.backend.learn(columns.task(start.model.cleared(), parameters["max_tuples"]))
+    part = chosen.backend.learn(columns.task(start.model.cleared(), parameters["max_entries"]))
     if part is None:
         raise DataError("sample_weight is zero for every item: nothing to learn from")
     model = start.model.merged(part)
@@ -504,8 +504,8 @@ def _policy(
         drawn = items_for_settings(batch)
         blank = _blank(whole, batch, ())
         chosen = _learnt_batch(blank, whole, batch, None, Choosing(free), drawn).chosen
-    hyper, max_tuples = hyper_of(parameters, chosen), parameters["max_tuples"]
-    return learn_policy(agent, *batch.weighted(), dimensions, hyper, max_tuples)
+    hyper, max_entries = hyper_of(parameters, chosen), parameters["max_entries"]
+    return learn_policy(agent, *batch.weighted(), dimensions, hyper, max_entries)
 
 
 def _interactions(parameters: Parameters, batch: Batch, dimensions: Dimensions) -> Interactions:
@@ -523,7 +523,7 @@ def _interactions(parameters: Parameters, batch: Batch, dimensions: Dimensions) 
             f"interactions={given} are features of a single dimension",
             hint="leave dimensions=None",
         )
-    interactions.check_size(batch.observed, parameters["max_tuples"])
+    interactions.check_size(batch.observed, parameters["max_entries"])
     limits = parameters["min_support"], parameters["max_features"]
     return interactions.select(*batch.weighted(), *limits)
 
@@ -560,7 +560,7 @@ def _completed(
     if learner is not None:
         model, history = fit_phases(learner, model, *batch.weighted(), hyper)
     if model.form.multilabel and parameters["label_threshold"] is None:
-        counts += held_out_counts(model, *batch.weighted(), hyper, parameters["max_tuples"])
+        counts += held_out_counts(model, *batch.weighted(), hyper, parameters["max_entries"])
     return replace(
         start,
         model=model,

@@ -37,7 +37,7 @@ from stc.fitted import AUTO, FittedModel
 from stc.sources import source_of
 
 # Parameters that are passed on to SparseTensorClassifier.
-_COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
+_COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_entries")
 # Parameters that are given, or chosen by leave-one-out.
 _CHOSEN = (*Hyper._fields, "interactions", "ngrams")
 _CONSTRAINTS = SparseTensorClassifier._parameter_constraints
@@ -94,7 +94,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
         As in SparseTensorClassifier, where None is the default.
     missing : {"auto", "ignore", "category"}, default="auto"
         As in SparseTensorClassifier. "auto": the one with the lower loss by leave-one-out.
-    ordinal, tokenizer, targets, max_tuples
+    ordinal, tokenizer, targets, max_entries
         As in SparseTensorClassifier.
 
     Attributes
@@ -165,7 +165,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
     missing: str = "auto"
     tokenizer: Any = None
     targets: Any = None
-    max_tuples: int = 10_000_000
+    max_entries: int = 10_000_000
 
     # --- fitting ----------------------------------------------------------------------------
 
@@ -356,7 +356,7 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
         if problem.documents and self.ngrams == AUTO:
             tried = automatic_ngrams()
         elif not problem.documents and self.interactions == AUTO:
-            orders = automatic_conjunctions(items, len(problem.classes), self.max_tuples)
+            orders = automatic_conjunctions(items, len(problem.classes), self.max_entries)
             tried = [*orders, chosen]
         observed: dict[Any, tuple[Interactions, Observations]] = {}
         for each in tried:

@@ -69,8 +69,8 @@ MISFITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
         ),
         (
             "too many conjunctions",
-            {"interactions": 2, "max_tuples": 5},
-            ("interactions=2", r"\b(9|13) entries", "max_tuples=5"),
+            {"interactions": 2, "max_entries": 5},
+            ("interactions=2", r"\b(9|13) entries", "max_entries=5"),
             ("frame", "records"),
         ),
     )

@@ -88,19 +88,19 @@ def test_too_many_are_refused_by_their_number(data: Data, order: int) -> None:
     needed = entries(data, order)
     if needed < 2:
         return
-    model = paper_model(interactions=order, max_tuples=needed - 1)
+    model = paper_model(interactions=order, max_entries=needed - 1)
     words = rf"interactions={order}.* {needed:,} entries for {len(data)} items, more than "
-    with pytest.raises(ValueError, match=words + f"max_tuples={needed - 1:,}; lower interactions"):
+    with pytest.raises(ValueError, match=words + f"max_entries={needed - 1:,}; lower interactions"):
         model.fit(data.records, data.y, data.weights)
     assert not hasattr(model, "classes_")
-    model.set_params(max_tuples=needed).fit(data.records, data.y, data.weights)
+    model.set_params(max_entries=needed).fit(data.records, data.y, data.weights)
 
 
 def test_the_conjunctions_are_counted_in_the_message() -> None:
     # 3 pairs and 1 triple of attributes.
     X = [{"a": 1, "b": 2, "c": 3}]
     for order, sets in ((2, 3), (3, 4), (9, 4)):
-        model = paper_model(interactions=order, max_tuples=1)
+        model = paper_model(interactions=order, max_entries=1)
         with pytest.raises(ValueError, match=f"would make {sets} conjunctions of the 3 attributes"):
             model.fit(X, ["p"])
 
@@ -119,14 +119,14 @@ def test_an_explosion_takes_no_memory() -> None:
 
 
 def test_later_calls_are_refused_as_the_first() -> None:
-    model = paper_model(interactions=2, max_tuples=20).fit(PAIRS, PAIRED)
+    model = paper_model(interactions=2, max_entries=20).fit(PAIRS, PAIRED)
     before = snapshot(model, PAIRS)
     crowd = [{"a": list(range(9)), "b": list(range(7))}]
     for method in (model.partial_fit, model.unlearn, model.learn_phases):
-        with pytest.raises(ValueError, match=r"79 entries for 1 items, more than max_tuples=20"):
+        with pytest.raises(ValueError, match=r"79 entries for 1 items, more than max_entries=20"):
             method(crowd, ["p"])
     for method in (model.predict, model.predict_proba, model.coverage, model.explain_local):
-        with pytest.raises(DataError, match=r"\b79\b.* max_tuples=20") as caught:
+        with pytest.raises(DataError, match=r"\b79\b.* max_entries=20") as caught:
             method([*PAIRS[:1], *crowd])
         assert caught.value.item == 1
     assert snapshot(model, PAIRS) == before
@@ -134,15 +134,15 @@ def test_later_calls_are_refused_as_the_first() -> None:
 
 def test_only_the_conjunctions_chosen_are_counted() -> None:
     X = [{"a": "u", "b": "v", "c": c} for c in "rst"]
-    model = paper_model(interactions=3, min_support=2, max_tuples=60)
+    model = paper_model(interactions=3, min_support=2, max_entries=60)
     model.fit(X, PAIRED)
     crowd = {"a": list(range(5)), "b": list(range(6)), "c": list(range(7))}
     assert model.coverage([crowd]).tolist() == [0]  # 5 + 6 + 7 + 5 * 6 = 48 of them
     model.partial_fit([crowd], ["p"])
     more = {**crowd, "b": list(range(9))}
-    with pytest.raises(ValueError, match=r"\b66\b.* max_tuples=60"):
+    with pytest.raises(ValueError, match=r"\b66\b.* max_entries=60"):
         model.predict([more])
-    with pytest.raises(ValueError, match=r"\b66 entries for 1 items, more than max_tuples=60"):
+    with pytest.raises(ValueError, match=r"\b66 entries for 1 items, more than max_entries=60"):
         model.partial_fit([more], ["p"])
 
 
@@ -163,13 +163,13 @@ def test_tuples_that_need_renumbering(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_named_conjunctions_are_counted_in_parts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any, values: int
 ) -> None:
-    """As many rows as there are: max_tuples limits what one item has."""
+    """As many rows as there are: max_entries limits what one item has."""
     generator = np.random.default_rng(2)
     cells = generator.choice(list("uvw"), (90, 3, values))
     rows = [{a: sorted({*bag}) for a, bag in zip("abc", row, strict=True)} for row in cells]
     X, y = pl.DataFrame(rows), generator.choice(["p", "q"], 90)
     weight = generator.integers(0, 3, 90).astype(float)
-    options: dict[str, Any] = {"interactions": [("a", "b"), ("a", "b", "c")], "max_tuples": 20}
+    options: dict[str, Any] = {"interactions": [("a", "b"), ("a", "b", "c")], "max_entries": 20}
     whole = paper_model(**options).fit(X, y, weight)
     monkeypatch.setattr("stc._core.model._MOST_CONJUNCTIONS", 50)
     X.with_columns(y=pl.Series(y), w=weight).write_parquet(tmp_path / "d.parquet")
@@ -184,5 +184,5 @@ def test_named_conjunctions_are_counted_in_parts(
     left = paper_model(**options).fit(X[40:], y[40:], weight[40:])
     np.testing.assert_allclose(parts.predict_proba(X), left.predict_proba(X), rtol=1e-12)
     crowded = {name: ["u", "v", "w"] for name in "abc"}
-    with pytest.raises(ValueError, match="max_tuples=20"):
+    with pytest.raises(ValueError, match="max_entries=20"):
         paper_model(**options).fit([crowded], ["p"])

@@ -31,7 +31,7 @@ SMALL = many(3, 2, 3)
 
 @pytest.mark.parametrize("act", ["fit", "partial_fit"])
 def test_as_many_tuples_as_allowed_are_learnt(act: str) -> None:
-    model = build(dimensions="each", max_tuples=18)
+    model = build(dimensions="each", max_entries=18)
     getattr(model, act)(SMALL, [*"ABA"])
     assert len(model.corpus_) == 12
 
@@ -41,9 +41,9 @@ def test_as_many_tuples_as_allowed_are_learnt(act: str) -> None:
 def test_one_tuple_too_many_is_refused_and_nothing_changes(act: str, policy: Any) -> None:
     model = build(dimensions="each", policy=policy).fit(SMALL, [*"ABA"])
     before = snapshot(model, SMALL)
-    model.set_params(max_tuples=17)
+    model.set_params(max_entries=17)
     with pytest.raises(
-        ValueError, match=r"would have 18 tuples for 3 items, more than max_tuples=17"
+        ValueError, match=r"would have 18 tuples for 3 items, more than max_entries=17"
     ):
         getattr(model, act)(SMALL, [*"ABA"])
     assert snapshot(model, SMALL) == before
@@ -51,14 +51,14 @@ def test_one_tuple_too_many_is_refused_and_nothing_changes(act: str, policy: Any
 
 def test_each_set_of_the_policy_counts_for_itself() -> None:
     X = many(3, 2, 3, 4)
-    model = build(dimensions="each", policy=[["d0", "d1"], ["d1", "d2"], ["d2"]], max_tuples=36)
+    model = build(dimensions="each", policy=[["d0", "d1"], ["d1", "d2"], ["d2"]], max_entries=36)
     assert len(model.fit(X, [*"ABA"]).corpus_) == 2 * (6 + 12 + 4)
     with pytest.raises(ValueError, match=r"'d1', 'd2' would have 36 tuples for 3 items"):
-        model.set_params(max_tuples=35).fit(X, [*"ABA"])
+        model.set_params(max_entries=35).fit(X, [*"ABA"])
 
 
 def test_one_dimension_is_no_product() -> None:
-    model = build(CLASSICAL, dimensions="each", policy=[["d0"], ["d1"]], max_tuples=1)
+    model = build(CLASSICAL, dimensions="each", policy=[["d0"], ["d1"]], max_entries=1)
     assert len(model.fit(SMALL, [*"ABA"]).corpus_) == 10
     assert model.policy_used(SMALL).tolist() == [("d0",)] * 3
 
@@ -66,10 +66,10 @@ def test_one_dimension_is_no_product() -> None:
 def test_in_prediction_the_limit_is_of_one_item() -> None:
     model = build(dimensions="each").fit(SMALL, [*"ABA"])
     expected = model.predict_proba(SMALL).tolist()
-    assert model.set_params(max_tuples=6).predict_proba(SMALL).tolist() == expected
-    model.set_params(max_tuples=5)
+    assert model.set_params(max_entries=6).predict_proba(SMALL).tolist() == expected
+    model.set_params(max_entries=5)
     for ask in (model.predict, model.predict_proba, model.policy_used, model.explain_local):
-        with pytest.raises(DataError, match=r"6 tuples .* more than max_tuples=5$") as caught:
+        with pytest.raises(DataError, match=r"6 tuples .* more than max_entries=5$") as caught:
             ask(SMALL)
         assert caught.value.item == 0
     assert model.predict_proba(many(1, 1, 3)).shape == (1, 2)
@@ -77,7 +77,7 @@ def test_in_prediction_the_limit_is_of_one_item() -> None:
 
 def test_a_set_that_an_item_does_not_come_to_needs_no_tuples() -> None:
     model = build(CLASSICAL, dimensions="each", policy=[["d0"], ["d0", "d1"]])
-    model.fit(SMALL, [*"ABA"]).set_params(max_tuples=5)
+    model.fit(SMALL, [*"ABA"]).set_params(max_entries=5)
     assert model.policy_used(SMALL).tolist() == [("d0",)] * 3
     assert model.predict_proba(SMALL).shape == (3, 2)
     assert model.coverage(SMALL).tolist() == [1, 1, 1]
@@ -122,6 +122,6 @@ def test_a_prediction_of_many_tuples_a_item_is_refused_without_memory() -> None:
 
 def test_a_set_too_large_is_passed_by_if_the_policy_lacks_it() -> None:
     X = many(2, 50, 50, 50)
-    options = {"policy": [["d1"], ["d0", "d2"]], "max_tuples": 5_000}
+    options = {"policy": [["d1"], ["d0", "d2"]], "max_entries": 5_000}
     model = build(dimensions="each", **options).fit(X, ["A", "B"])
     assert len(model.corpus_) == 2 * (50 + 2_500)

@@ -51,7 +51,7 @@ def test_of_equals_the_plain_model_is_the_best() -> None:
     model = SparseTensorClassifierCV(**ONE, phases=4.0, scoring="accuracy", cv=KFold(2)).fit(X, y)
     assert model.best_index_ == 0
     passed_on = {"continuous": "auto", "ordinal": None, "missing": "ignore", "tokenizer": None}
-    more = {"targets": None, "max_tuples": 10_000_000, "min_support": 1, "max_features": None}
+    more = {"targets": None, "max_entries": 10_000_000, "min_support": 1, "max_features": None}
     more |= {"scoring": "accuracy"}  # by which leave-one-out chooses, too
     assert model.best_params_ == {**ONE, "ngrams": 1, "phases": None, **passed_on, **more}
     ranks = model.cv_results_["rank_test_score"]

@@ -78,10 +78,10 @@ def test_what_is_given_is_kept_when_the_rest_is_auto() -> None:
 
 def test_auto_leaves_out_what_is_too_large_and_an_order_is_refused() -> None:
     X, y = equal(45, 0)
-    tried = automatic_conjunctions(encode(X), 2, max_tuples=45 * 6)
+    tried = automatic_conjunctions(encode(X), 2, max_entries=45 * 6)
     assert [own.order for own in tried] == [1, 2]
-    model = SparseTensorClassifierCV(interactions=3, max_tuples=45 * 6, cv=3)
-    with pytest.raises(ValueError, match=r"interactions=3 .* 315 entries .* max_tuples=270"):
+    model = SparseTensorClassifierCV(interactions=3, max_entries=45 * 6, cv=3)
+    with pytest.raises(ValueError, match=r"interactions=3 .* 315 entries .* max_entries=270"):
         model.fit(X, y)
 
 
@@ -138,7 +138,7 @@ BAD: list[tuple[str, Any]] = [
     ("missing", "drop"),
     ("tokenizer", "words"),
     ("targets", 3),
-    ("max_tuples", 0),
+    ("max_entries", 0),
 ]
 
 

@@ -251,7 +251,7 @@ WRONG_PARAMETERS: dict[str, list[Any]] = {
     "label_threshold": [0, -1, 2, NAN, "x", []],
     "missing": ["x", 5, None, []],
     "tokenizer": [5, "x", [], {}, {"x": 1}, {"given": 5}],
-    "max_tuples": [0, -1, 0.5, "x", None],
+    "max_entries": [0, -1, 0.5, "x", None],
     "scoring": ["f1", 5, []],
 }
 

@@ -21,7 +21,7 @@ NEUTRAL: dict[str, Any] = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0}
 ONE: dict[str, Any] = {"power": 0.5, "balance": 1.0, "entropy": 0.0, "interactions": 1, **NEUTRAL}
 # No two classes get the same of these, so that no rounding decides which is the more probable.
 GIVEN: dict[str, Any] = {"power": 1 / 3, "balance": 0.7, "entropy": 1.0, **NEUTRAL}
-COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_tuples")
+COMMON = ("continuous", "ordinal", "missing", "tokenizer", "targets", "max_entries")
 
 
 def rng_of(seed: int) -> np.random.Generator:

@@ -163,7 +163,7 @@ def test_sets_that_are_too_large_are_passed_by(most: int, too_large: set[State])
     coarse = [[v.replace("q", "p") for v in cell] for cell in several]
     start = [["a"], []]
     X = pl.DataFrame({"a": coarse, "b": several})
-    model = learnt(X, y, PolicyAgent(start=start), max_tuples=most)
+    model = learnt(X, y, PolicyAgent(start=start), max_entries=most)
     assert {state for state, value in values(model).items() if value is None} == too_large
     assert model.policy_ == (start if too_large else [["a", "b"], *start])
 

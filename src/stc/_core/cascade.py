@@ -76,7 +76,7 @@ class Cascade:
         Sets of dimensions that the model has, the empty one last.
     hyper
         The settings that act at prediction time.
-    max_tuples
+    max_entries
         Largest number of tuples of one item.
     phases
         The phases of each set that has any; None: those of the model.
@@ -87,13 +87,13 @@ class Cascade:
         model: Model,
         policy: Policy,
         hyper: Hyper,
-        max_tuples: int,
+        max_entries: int,
         phases: Mapping[Subset, Phases] | None = None,
     ) -> None:
         self.model = model
         self.policy = policy
         self.hyper = hyper
-        self.max_tuples = max_tuples
+        self.max_entries = max_entries
         self.phases = model.phases if phases is None else phases
         self._scorers: dict[Subset, Scorer] = {}
         self._lock = threading.Lock()
@@ -215,10 +215,10 @@ class Cascade:
         return self.model.columns_for(observed, subset)
 
     def _check_sizes(self, sizes: Floats, what: str, numbers: NDArray[Any]) -> None:
-        if sizes.max(initial=0) > self.max_tuples:
+        if sizes.max(initial=0) > self.max_entries:
             item = int(np.argmax(sizes))
             raise DataError(
-                f"{sizes[item]:,.0f} {what} are more than max_tuples={self.max_tuples:,}",
+                f"{sizes[item]:,.0f} {what} are more than max_entries={self.max_entries:,}",
                 item=int(numbers[item]),
             )
 
@@ -228,7 +228,7 @@ class Cascade:
         for subset in self.policy:
             if len(subset) > 1:
                 np.maximum(tuples, self.model.dimensions.sizes(observed, subset), out=tuples)
-        np.minimum(tuples, self.max_tuples, out=tuples)  # more raise an error later
+        np.minimum(tuples, self.max_entries, out=tuples)  # more raise an error later
         block = (np.cumsum(tuples) // _BLOCK_TUPLES).astype(np.int64)
         if block[-1] == block[0]:
             yield observed, np.arange(observed.n_items)

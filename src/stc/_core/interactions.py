@@ -142,8 +142,8 @@ class Interactions:
             raise ParameterError(
                 f"interactions={self.given} would make {sets:,} conjunctions of the {width} "
                 f"attributes and {needed:,.0f} entries for {observed.n_items:,} items, more than "
-                f"max_tuples={most:,}",
-                hint="lower interactions, leave attributes out, or raise max_tuples",
+                f"max_entries={most:,}",
+                hint="lower interactions, leave attributes out, or raise max_entries",
             )
 
     def select(

@@ -158,9 +158,9 @@ class Dimensions:
             names = ", ".join(map(repr, self.named(subset)))
             raise ParameterError(
                 f"the product of the dimensions {names} would have {needed:,.0f} tuples for "
-                f"{observed.n_items:,} items, more than max_tuples={most:,}",
+                f"{observed.n_items:,} items, more than max_entries={most:,}",
                 hint="give smaller batches, name fewer dimensions in the policy, "
-                "or raise max_tuples",
+                "or raise max_entries",
             )
 
     def columns(self, observed: Observations, subset: Subset) -> list[Column]:

@@ -55,11 +55,11 @@ def automatic_ngrams() -> list[Interactions]:
 
 
 def automatic_conjunctions(
-    items: Observations, n_classes: int, max_tuples: int
+    items: Observations, n_classes: int, max_entries: int
 ) -> list[Interactions]:
     """Return the orders of conjunctions to try, as the size of the data allows."""
     orders = map(Interactions, _ORDERS if items.kind == "table" else _ORDERS[:1])
-    return [own for own in orders if _is_affordable(own, items, n_classes, max_tuples)]
+    return [own for own in orders if _is_affordable(own, items, n_classes, max_entries)]
 
 
 def with_penalties(
@@ -70,7 +70,7 @@ def with_penalties(
 
 
 def _is_affordable(
-    interactions: Interactions, items: Observations, n_classes: int, max_tuples: int
+    interactions: Interactions, items: Observations, n_classes: int, max_entries: int
 ) -> bool:
     """Return whether an order of interactions is tried."""
     order = interactions.order
@@ -78,4 +78,4 @@ def _is_affordable(
         return True
     needed = interactions.sizes(items).sum()
     few = order == 2 or needed * n_classes <= _FEW_TRIPLES
-    return bool(order <= len(items.columns) and needed <= max_tuples and few)
+    return bool(order <= len(items.columns) and needed <= max_entries and few)

@@ -157,7 +157,7 @@ def held_out_counts(
     target: Column,
     sample_weight: Floats,
     hyper: Hyper,
-    max_tuples: int,
+    max_entries: int,
 ) -> ThresholdCounts:
     """Return the counts of learnt items, each predicted by the model without its fold."""
     counts = ThresholdCounts.none()
@@ -176,7 +176,7 @@ def held_out_counts(
             continue  # rounding has lost light items beside much heavier ones
         if not others.class_mass.any():
             continue  # there are no other items
-        proba = Cascade(others, others.policy, hyper, max_tuples).probabilities(items)
+        proba = Cascade(others, others.policy, hyper, max_entries).probabilities(items)
         labels = replace(labels, codes=places[labels.codes])
         counts += ThresholdCounts.of(model.classes, proba, labels, weight)
     return counts

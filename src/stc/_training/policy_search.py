@@ -143,7 +143,7 @@ def learn_policy(
     sample_weight: Floats,
     dimensions: Dimensions,
     hyper: Hyper,
-    max_tuples: int,
+    max_entries: int,
 ) -> tuple[Policy, pl.DataFrame]:
     """Return a policy learnt from these items, and the value of every state visited."""
     agent._validate_params()
@@ -151,7 +151,7 @@ def learn_policy(
         raise DataError("learning a policy needs at least 2 items, got 1 sample")
     generator = check_random_state(agent.random_state)
     validation = _Validation(agent, observed, target, sample_weight, hyper, generator)
-    search = _GreedySearch(agent, validation, dimensions, max_tuples, generator)
+    search = _GreedySearch(agent, validation, dimensions, max_entries, generator)
     state = search.run()
     names = [list(dimensions.named(subset)) for subset in state.policy]
     _log.info("Learnt policy %s: value %.6f, %d states", names, state.value, len(search.visited))
@@ -170,7 +170,7 @@ class _GreedySearch:
     agent: PolicyAgent
     validation: _Validation
     dimensions: Dimensions
-    max_tuples: int
+    max_entries: int
     generator: np.random.RandomState
     visited: list[State] = field(default_factory=list)
 
@@ -200,7 +200,7 @@ class _GreedySearch:
         for subset in self.start[-2::-1]:
             state = self._extended(state, subset, subset)
             if state.value is None:
-                self.dimensions.check_size(self.validation.observed, subset, self.max_tuples)
+                self.dimensions.check_size(self.validation.observed, subset, self.max_entries)
         self.visited.append(state)
         return state
 
@@ -236,7 +236,7 @@ class _GreedySearch:
         """Return the state with one more set in front; without a value if it is too large."""
         policy = (subset, *state.policy)
         observed = self.validation.observed
-        if len(subset) > 1 and self.dimensions.sizes(observed, subset).sum() > self.max_tuples:
+        if len(subset) > 1 and self.dimensions.sizes(observed, subset).sum() > self.max_entries:
             return State(path, policy, (), None)
         columns = self.dimensions.columns(observed, subset)
         column = columns[0] if len(columns) == 1 else cartesian_product(columns)

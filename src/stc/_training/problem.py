@@ -75,7 +75,7 @@ class Problem:
         model = replace(cascade.model.cleared(), interactions=interactions).with_items(*items)
         test = np.zeros(len(train), dtype=bool)
         test[split.test] = True
-        fitted = Cascade(model, cascade.policy, cascade.hyper, cascade.max_tuples)
+        fitted = Cascade(model, cascade.policy, cascade.hyper, cascade.max_entries)
         P = np.zeros((len(train), len(self.classes)))
         columns = np.searchsorted(self.classes, model.classes)
         P[np.ix_(test, columns)] = fitted.probabilities(self.observed.select(test))

@@ -50,6 +50,8 @@ FORMAT = 2
 
 # The values of parameters that earlier files do not have.
 _ABSENT = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0, "scoring": None}
+# The names that parameters had in format 1.
+_RENAMED = {"max_tuples": "max_entries"}
 # The fields that format 1 did not have.
 _NEW_FIELDS: dict[str, Any] = {"chosen": {}, "choices": None, "loo": None}
 
@@ -58,8 +60,8 @@ PARAMETERS = frozenset(
     (
         "power", "balance", "entropy", "prior", "sharpness", "floor",
         "dimensions", "policy", "phases", "interactions", "min_support", "max_features", "ngrams",
-        "continuous", "ordinal", "targets", "label_threshold", "missing", "tokenizer", "max_tuples",
-        "scoring",
+        "continuous", "ordinal", "targets", "label_threshold", "missing", "tokenizer",
+        "max_entries", "scoring",
     )
 )  # fmt: skip
 
@@ -89,6 +91,7 @@ def _parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters_from_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = {_RENAMED.get(name, name): value for name, value in parameters.items()}
     unknown = next((name for name in parameters if name not in PARAMETERS), None)
     if unknown is not None:
         raise ModelFileError(f"{unknown!r:.80} is not a parameter of a model")

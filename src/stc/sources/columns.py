@@ -88,9 +88,9 @@ class LearningColumns:
             raise EmptySourceError("there is nothing to learn from")
         return frame
 
-    def task(self, blank: Model, max_tuples: int) -> LearningTask:
+    def task(self, blank: Model, max_entries: int) -> LearningTask:
         """Return the task that counts all rows."""
-        return LearningTask(self.reader, blank, self.columns, max_tuples)
+        return LearningTask(self.reader, blank, self.columns, max_entries)
 
     def drawing(self, blank: Model, sizes: Sizes) -> DrawingTask:
         """Return the task that draws the rows by which settings and conjunctions are chosen."""

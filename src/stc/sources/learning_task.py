@@ -37,14 +37,14 @@ class LearningTask:
         A model without entries: attributes, dimensions, policy and scales.
     columns
         The columns to read.
-    max_tuples
+    max_entries
         The most combinations of values to make at a time.
     """
 
     reader: BatchReader
     blank: Model
     columns: tuple[str, ...]
-    max_tuples: int
+    max_entries: int
 
     def __call__(self, frames: Iterable[pl.DataFrame]) -> Model | None:
         """Return the model of these rows alone; None if there are none."""
@@ -123,7 +123,7 @@ class LearningTask:
         with rows_from(start, frame.height):
             batch = self.reader.batch(frame, None, None, model)
         try:
-            self.blank.check_size(batch.observed, self.max_tuples)
+            self.blank.check_size(batch.observed, self.max_entries)
         except ValueError:
             if frame.height < 2:
                 raise
