@@ -45,6 +45,26 @@ from threadpoolctl import threadpool_limits
 from stc import STC_Q, SparseTensorClassifier, SparseTensorClassifierCV
 
 RESULTS = Path(__file__).resolve().parent / "results"
+# Names of the models in the documentation.
+LABELS = {
+    "stc-cv": "`SparseTensorClassifierCV()`",
+    "stc": "`SparseTensorClassifier()`",
+    "stc-q": "`stc.STC_Q`",
+    "lr": "logistic regression",
+    "cnb": "CategoricalNB",
+    "rf": "random forest",
+    "catboost": "CatBoost, 300 rounds",
+    "lightgbm": "LightGBM",
+    "hgb": "HistGradientBoosting",
+    "svc": "LinearSVC, tf-idf",
+    "svc-counts": "LinearSVC, counts",
+    "complement": "ComplementNB, tf-idf",
+    "complement-counts": "ComplementNB, counts",
+    "complement, better": "ComplementNB, the better of both",
+    "multinomial": "MultinomialNB, tf-idf",
+    "multinomial-counts": "MultinomialNB, counts",
+    "multinomial, better": "MultinomialNB, the better of both",
+}
 STORED = [RESULTS / "accuracy.json", RESULTS / "auto.json"]  # of one figure in both, the second
 PACKAGES = [
     "sparse-tensor-classifier",
@@ -432,37 +452,41 @@ def read_part(part: str) -> dict[str, dict[str, Score]]:
 
 
 def markdown(stored: Mapping[str, Mapping[str, Score]], models: Mapping[str, Model]) -> str:
-    """Return the stored accuracies, means, ranks and seconds as a table for the README."""
-    scores = [by_model[key] for by_model in stored.values() for key in models if key in by_model]
-    means = {one.model: one for one in standings([s for s in scores if _counts(s)], models)}
-    rows = [
-        [name, *(_best_in_bold(by_model, key, list(models)) for key in models)]
-        for name, by_model in stored.items()
-        if _counts(next(iter(by_model.values())))
-    ]
-    rows += [
-        ["sets", *(str(means[key].sets) for key in models)],
-        ["**mean**", *(f"**{means[key].accuracy:.4f}**" for key in models)],
-        ["mean rank", *(number(means[key].rank, 2) for key in models)],
-        ["mean log-loss", *(number(means[key].log_loss, 3) for key in models)],
-        ["seconds, all folds", *(f"{means[key].took:,.0f}" for key in models)],
-        ["CPU seconds", *(number(means[key].took_cpu, 0) for key in models)],
-    ]
-    lines = [["", *models], ["---"] * (len(models) + 1), *rows]
+    """Return the stored figures as the tables of docs/accuracy.md."""
+    scores = [score for by_model in stored.values() for score in by_model.values()]
+    means = [
+        [
+            LABELS[one.model], str(one.sets), number(one.accuracy), number(one.rank, 2),
+            number(one.log_loss), f"{one.took:,.0f}", number(one.took_cpu, 0),
+        ]
+        for one in standings([score for score in scores if _counts(score)], models)
+    ]  # fmt: skip
+    head = ["", "sets", "accuracy", "mean rank", "log-loss", "seconds", "CPU seconds"]
+    figures: dict[str, Callable[[Score], str]] = {
+        "Accuracy": lambda score: number(score.accuracy),
+        "Log-loss": lambda score: number(score.log_loss),
+        "Seconds of fit + predict, all folds": lambda score: f"{score.took:,.2f}",
+        "CPU seconds of fit + predict, all folds": lambda score: number(score.took_cpu, 2),
+    }
+    parts = [_markdown_table(head, means)]
+    for title, figure in figures.items():
+        shown = [key for key in models if any(s.model == key and figure(s) for s in scores)]
+        rows = [
+            [name, *(figure(by_model[key]) if key in by_model else "" for key in shown)]
+            for name, by_model in stored.items()
+        ]
+        parts.append(f"### {title}\n{_markdown_table(['', *(LABELS[k] for k in shown)], rows)}")
+    return "\n\n".join(parts)
+
+
+def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _counts(score: Score) -> bool:
     """Return whether a data set counts in the means."""
     return score.group != "given split"
-
-
-def _best_in_bold(by_model: Mapping[str, Score], key: str, keys: Sequence[str]) -> str:
-    if key not in by_model:
-        return ""
-    highest = max(round(by_model[name].accuracy, 4) for name in keys if name in by_model)
-    shown = number(by_model[key].accuracy)
-    return f"**{shown}**" if round(by_model[key].accuracy, 4) == highest else shown
 
 
 def parse() -> argparse.Namespace:
@@ -480,7 +504,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every fold to this file")
     parser.add_argument(
-        "--markdown", action="store_true", help="show results/ as a table, measure nothing"
+        "--markdown", action="store_true", help="show results/ as the tables of docs/accuracy.md"
     )
     parsed = parser.parse_args()
     models = text_models() if parsed.text else table_models(parsed.threads)
