@@ -10,7 +10,8 @@ demo: .venv/core
 # What a contributor runs before each commit: a few minutes, and no system packages.
 test: lint types imports unit
 
-# The same with the long tails: every variant, many kills, many malformed files.
+# The same with the long tails: every variant, many kills, many malformed files, many examples.
+test-all: export STC_EXAMPLES = 2000
 test-all: lint types imports .venv/dev
 	$(BIN)/pytest -n 2 --ignore=tests/servers
 
