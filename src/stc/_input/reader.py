@@ -44,6 +44,12 @@ class Roles(NamedTuple):
         """The columns that are not part of the items."""
         return self.targets if self.weight is None else (*self.targets, self.weight)
 
+    def merged(self, other: Roles) -> Roles:
+        """Return the roles of two models that are merged: what one has not named, the other has."""
+        return self._replace(
+            targets=self.targets or other.targets, weight=self.weight or other.weight
+        )
+
 
 NO_ROLES = Roles()
 
@@ -117,12 +123,13 @@ class BatchReader:
         """Read items to learn or to unlearn, for a fitted model or for a new one."""
         roles = self.roles_with(y, sample_weight)
         target = self.target(X, y, model)
+        column = roles.weight if isinstance(sample_weight, str | None) else None
         sample_weight = self.weight(X, sample_weight)
         observed = replace(self, roles=roles)._encode(X, model)
         target.check_length(observed.n_items)
         if model is not None:
             target = replace(target, form=model.form.merged(target.form))
-        weights = encode_sample_weight(sample_weight, observed.n_items, column=roles.weight)
+        weights = encode_sample_weight(sample_weight, observed.n_items, column=column)
         if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
         # Where no item has weight, all set the knots; counting raises the error.
@@ -139,22 +146,24 @@ class BatchReader:
     def weight(self, X: Any, sample_weight: Any) -> Any:
         """Return the weights; from a column of X if it is named, now or in an earlier batch."""
         name = self.roles_with(None, sample_weight).weight
-        if name is None:
+        if name is None or not isinstance(sample_weight, str | None):
             return sample_weight
         column = split_targets(X, (name,), needed=sample_weight is not None)[1].get(name)
         absent = isinstance(column, list) and all(cell is None for cell in column)
         return None if absent else column
 
     def roles_with(self, y: Any, sample_weight: Any) -> Roles:
-        """Return the roles of columns in this batch: as named now, else as named before."""
+        """Return the roles of columns in this batch: as named now, else as named before.
+
+        A column that was named once is no attribute later, even where labels or weights are passed.
+        """
         roles = self.roles
         if self.target_names is not None:
-            roles = roles._replace(targets=())  # the parameter names them
-        elif y is not None:
-            roles = roles._replace(targets=(y,) if isinstance(y, str) else ())
-        if sample_weight is not None:
-            named = isinstance(sample_weight, str)
-            roles = roles._replace(weight=sample_weight if named else None)
+            roles = roles._replace(targets=self.target_names)
+        elif isinstance(y, str):
+            roles = roles._replace(targets=(y,))
+        if isinstance(sample_weight, str):
+            roles = roles._replace(weight=sample_weight)
         return roles
 
     def target(self, X: Any, y: Any, model: Model | None) -> Target:
@@ -187,7 +196,7 @@ class BatchReader:
         return with_theta(self._encode(X, model), theta)
 
     def _encode(self, X: Any, model: Model | None) -> Observations:
-        taken = (*(self.target_names or ()), *self.roles.taken)
+        taken = tuple(dict.fromkeys((*(self.target_names or ()), *self.roles.taken)))
         if taken:
             X, _ = split_targets(X, taken, needed=False)
         if self.roles.text is not None:

@@ -11,6 +11,7 @@ from stc._core.formulas import Hyper
 from stc._core.model import Model
 from stc._input.reader import NO_ROLES, Roles
 from stc._training.label_thresholds import ThresholdCounts
+from stc.exceptions import DataError
 
 # The states that the search of a policy visited.
 POLICY_STATES = pl.Schema(
@@ -116,8 +117,17 @@ class FittedState:
 
     def merged(self, other: FittedState) -> FittedState:
         """Return the state that has learnt the items of both; the ids of batches stay ours."""
+        for one, two in ((self, other), (other, self)):
+            both = [name for name in one.roles.taken if name in two.model.schema.names]
+            if both:
+                raise DataError(
+                    "one model has this column as target or weight, the other as an attribute",
+                    column=both[0],
+                    hint="fit the other one again, with the target named",
+                )
         return replace(
             self,
             model=self.model.merged(other.model),
             threshold_counts=self.threshold_counts + other.threshold_counts,
+            roles=self.roles.merged(other.roles),
         )
