@@ -98,8 +98,10 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         Function from a document (a string) to a list of tokens. None splits it into words and
         punctuation.
     max_entries : int, default=10_000_000
-        Largest number of combinations of values that a batch may need, for each set of dimensions.
-        Conjunctions of named or chosen attributes are counted in parts: only an item is limited.
+        Largest number of entries that a batch may need: tuples of a set of dimensions,
+        conjunctions, n-grams, of which one of k parts counts as k - 1, and columns of a sparse
+        matrix. Conjunctions of named or chosen attributes are counted in parts: only an item is
+        limited.
     scoring : {"neg_log_loss", "accuracy", "balanced_accuracy"}, default=None
         The score by leave-one-out by which settings, conjunctions and n-grams are chosen. None:
         the negative log-loss plus 0.3 times the accuracy. "balanced_accuracy" is the mean of the

@@ -109,7 +109,7 @@ def test_an_explosion_takes_no_memory() -> None:
     X = np.random.default_rng(2).integers(0, 3, (200, 60))
     y = np.arange(200) % 2
     model = paper_model(interactions=20)
-    needed = 200 * sum(math.comb(60, size) for size in range(1, 21))
+    needed = 200 * sum(math.comb(60, size) * max(size - 1, 1) for size in range(1, 21))
     tracemalloc.start()
     with pytest.raises(ValueError, match=rf"and {f'{needed:,}'[:12]}[\d,]+ entries for 200 items"):
         model.fit(X, y)
@@ -169,7 +169,7 @@ def test_named_conjunctions_are_counted_in_parts(
     rows = [{a: sorted({*bag}) for a, bag in zip("abc", row, strict=True)} for row in cells]
     X, y = pl.DataFrame(rows), generator.choice(["p", "q"], 90)
     weight = generator.integers(0, 3, 90).astype(float)
-    options: dict[str, Any] = {"interactions": [("a", "b"), ("a", "b", "c")], "max_entries": 20}
+    options: dict[str, Any] = {"interactions": [("a", "b"), ("a", "b", "c")], "max_entries": 26}
     whole = paper_model(**options).fit(X, y, weight)
     monkeypatch.setattr("stc._core.model._MOST_CONJUNCTIONS", 50)
     X.with_columns(y=pl.Series(y), w=weight).write_parquet(tmp_path / "d.parquet")
@@ -184,5 +184,17 @@ def test_named_conjunctions_are_counted_in_parts(
     left = paper_model(**options).fit(X[40:], y[40:], weight[40:])
     np.testing.assert_allclose(parts.predict_proba(X), left.predict_proba(X), rtol=1e-12)
     crowded = {name: ["u", "v", "w"] for name in "abc"}
-    with pytest.raises(ValueError, match="max_entries=20"):
+    with pytest.raises(ValueError, match="max_entries=26"):
         paper_model(**options).fit([crowded], ["p"])
+
+
+@pytest.mark.parametrize("rows", [5, 20])
+def test_conjunctions_of_18_attributes_are_refused_before_they_take_memory(rows: int) -> None:
+    """Each of k attributes takes k - 1 entries: 2,097,171 for each item."""
+    X = np.random.default_rng(2).integers(0, 2, (rows, 18))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=rf"262,125 conj.* {rows * 2_097_171:,} entries"):
+        SparseTensorClassifier(interactions=18).fit(X, np.arange(rows) % 2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5_000_000

@@ -1,5 +1,6 @@
 """Sparse matrices: a column is a feature, its entry a weight."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
+from stc import SparseTensorClassifier
+from stc.exceptions import ParameterError
 from support.encode_cases import Entries, entries, learn
+from support.models import paper_model
 
 DENSE = np.array([[1, 0, 3], [0, 2, 0], [0, 0, 0], [1, 1, 2]])
 SPARSE_CORPUS: Entries = {
@@ -77,3 +81,23 @@ def test_sparse_and_dense_differ_in_meaning() -> None:
     dense = learn(DENSE, ["p", "q", "p", "q"])
     assert ("x0", "0", "q") in entries(dense)
     assert dense.corpus_["attribute"].null_count() == 0
+
+
+@pytest.mark.parametrize("width", [2**31, 2**31 - 1, 10_000_001])
+def test_too_many_columns_are_refused_before_they_take_memory(width: int) -> None:
+    columns = np.array([0, 5, width - 1])
+    X = sp.csr_array((np.ones(3), columns, np.arange(4)), shape=(3, width))
+    tracemalloc.start()
+    with pytest.raises(ParameterError, match=f"X has {width:,} columns, more than max_entries="):
+        SparseTensorClassifier().fit(X, ["x", "y", "x"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_max_entries_allows_as_many_columns() -> None:
+    X = sp.csr_array(np.eye(3))
+    with pytest.raises(ParameterError, match="X has 3 columns, more than max_entries=2"):
+        paper_model(max_entries=2).fit(X, [0, 1, 2])
+    model = paper_model(max_entries=3).fit(X, [0, 1, 2])
+    assert model.predict(X.toarray()).tolist() == [0, 1, 2]

@@ -81,7 +81,7 @@ def test_auto_leaves_out_what_is_too_large_and_an_order_is_refused() -> None:
     tried = automatic_conjunctions(encode(X), 2, max_entries=45 * 6)
     assert [own.order for own in tried] == [1, 2]
     model = SparseTensorClassifierCV(interactions=3, max_entries=45 * 6, cv=3)
-    with pytest.raises(ValueError, match=r"interactions=3 .* 315 entries .* max_entries=270"):
+    with pytest.raises(ValueError, match=r"interactions=3 .* 360 entries .* max_entries=270"):
         model.fit(X, y)
 
 

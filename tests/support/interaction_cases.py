@@ -218,5 +218,7 @@ def only(learnt: Sequence[Bag], chosen: set[Feature]) -> list[Bag]:
 
 
 def entries(data: Data, order: int) -> int:
-    """How many values and conjunctions the items have."""
-    return sum(len(own) for own in bags(data, data.records, order))
+    """How many entries the items need: a conjunction of k attributes counts as k - 1."""
+    return sum(
+        max(len(names) - 1, 1) for own in bags(data, data.records, order) for names, _ in own
+    )

@@ -210,8 +210,8 @@ class Cascade:
             what = f"tuples in the product of the dimensions {names}"
             self._check_sizes(self.model.dimensions.sizes(observed, subset), what, numbers)
         elif self.model.interactions.order > 1:
-            sizes = self.model.interactions.sizes(observed)
-            self._check_sizes(sizes, "values and conjunctions of them", numbers)
+            sizes = self.model.interactions.entries(observed)
+            self._check_sizes(sizes, "entries of values and conjunctions of them", numbers)
         return self.model.columns_for(observed, subset)
 
     def _check_sizes(self, sizes: Floats, what: str, numbers: NDArray[Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, prod
@@ -101,8 +101,19 @@ class Interactions:
 
     def sizes(self, observed: Observations) -> Floats:
         """Return the number of values and conjunctions of each item."""
+        return self._sizes(observed, lambda size: 1)
+
+    def entries(self, observed: Observations) -> Floats:
+        """Return the number of entries of each item that `max_entries` limits.
+
+        A conjunction of k attributes counts as k - 1: what it costs to make and to keep it.
+        """
+        return self._sizes(observed, lambda size: max(size - 1, 1))
+
+    def _sizes(self, observed: Observations, cost: Callable[[int], int]) -> Floats:
+        """Return the sum of the costs of each item's values and conjunctions, by their sizes."""
         if self.order > 1 and (self.chosen is not None or self.attributes is not None):
-            return self._sizes_of_chosen(observed)
+            return self._sizes_of_chosen(observed, cost)
         order = min(self.order, len(observed.columns))
         total = np.zeros((order + 1, observed.n_items))
         total[0] = 1.0  # number of ways to take none of the columns so far
@@ -110,9 +121,9 @@ class Interactions:
             lengths = column.lengths()
             for size in range(order, 0, -1):
                 total[size] += total[size - 1] * lengths
-        return np.asarray(total[1:].sum(axis=0))
+        return np.asarray([cost(size) for size in range(1, order + 1)] @ total[1:])
 
-    def _sizes_of_chosen(self, observed: Observations) -> Floats:
+    def _sizes_of_chosen(self, observed: Observations, cost: Callable[[int], int]) -> Floats:
         lengths: dict[str, Any] = {
             str(column.attribute): (
                 1.0 if column.offsets is None and column.complete else column.lengths() * 1.0
@@ -120,7 +131,7 @@ class Interactions:
             for column in observed.columns
         }
         names = [*((name,) for name in lengths), *self._tuples(lengths)]
-        each = [prod(lengths[name] for name in tuple_) for tuple_ in names]
+        each = [cost(len(tuple_)) * prod(lengths[name] for name in tuple_) for tuple_ in names]
         return np.broadcast_to(np.asarray(sum(each), dtype=np.float64), observed.n_items)
 
     def check_size(self, observed: Observations, most: int) -> None:
@@ -131,7 +142,7 @@ class Interactions:
         """
         if self.order == 1:
             return
-        sizes = self.sizes(observed)
+        sizes = self.entries(observed)
         named = self.attributes is not None
         needed = sizes.max(initial=0) if named else sizes.sum()
         if needed > most:

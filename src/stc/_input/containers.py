@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from scipy import sparse
 from stc._core.observations import Column, Missing, Observations
 from stc._input.cells import Values, column_of_cells, column_of_values
 from stc._input.columns import as_frame, as_series, check_records, library_errors
-from stc._input.documents import Tokenizer, column_of_ngrams, columns_of_documents
+from stc._input.documents import NGrams, Tokenizer, column_of_ngrams, columns_of_documents
 from stc._input.pandas import is_pandas, strings_of, values_of
 from stc._input.values import is_missing, naming_items, string_series, unmasked
 from stc._input.weights import check_weights
@@ -41,6 +42,7 @@ def encode(
     ngrams: int | Literal["auto"] = 1,
     names: Sequence[str] = (),
     counts: bool = False,
+    max_entries: float = math.inf,
 ) -> Observations:
     """Encode frames, records, arrays, sparse matrices or documents as Observations.
 
@@ -58,9 +60,12 @@ def encode(
         The attributes of a fitted model: a record that lacks one has a missing value there.
     counts
         Whether an array of numbers holds counts, for a model fitted to a sparse matrix.
+    max_entries
+        The most entries that n-grams may need, and the most columns of the sparse matrix that a
+        model is fitted to.
     """
     with library_errors("X"):
-        longest = MOST_NGRAMS if ngrams == "auto" else ngrams
+        longest = NGrams(MOST_NGRAMS if ngrams == "auto" else ngrams, max_entries)
         observed = _encode(X, _Options(missing, tokenizer, longest, names), counts)
     if ngrams != "auto" and ngrams > 1 and observed.kind != "documents":
         raise ParameterError(f"ngrams={ngrams} is for documents (strings); X holds {observed.kind}")
@@ -72,12 +77,14 @@ class _Options(NamedTuple):
 
     missing: Missing
     tokenizer: Tokenizer | None
-    ngrams: int
+    ngrams: NGrams
     names: Sequence[str]
 
 
 def _encode(X: Any, options: _Options, counts: bool) -> Observations:
     if sparse.issparse(X):
+        if not counts:
+            _check_width(X, options.ngrams.max_entries)
         return _encode_sparse(X)
     if counts and _is_rows(X):
         return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
@@ -91,6 +98,15 @@ def _encode(X: Any, options: _Options, counts: bool) -> Observations:
 
 
 # --- sparse matrices -----------------------------------------------------------------------
+
+
+def _check_width(X: Any, max_entries: float) -> None:
+    """Raise if a model of a matrix would have too many columns, as each takes memory."""
+    if X.ndim == 2 and X.shape[1] > max_entries:
+        raise ParameterError(
+            f"X has {X.shape[1]:,} columns, more than max_entries={max_entries:,}",
+            hint="hash to fewer columns, leave out empty ones, or raise max_entries",
+        )
 
 
 def _encode_sparse(X: Any) -> Observations:
@@ -144,7 +160,7 @@ def _encode_series(series: Any, options: _Options) -> Observations:
     cells = series.to_native().tolist() if is_pandas(series.to_native()) else series.to_list()
     if any(isinstance(cell, (list, tuple, set, frozenset, np.ndarray)) for cell in cells):
         columns = [column_of_cells(None, cells, options.missing)]
-        if options.ngrams > 1:
+        if options.ngrams.longest > 1:
             columns.append(column_of_ngrams(cells, options.ngrams))
         return Observations("documents", len(cells), tuple(columns))
     return _encode_sequence(cells, options)

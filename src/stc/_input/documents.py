@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,7 +20,7 @@ from stc._input.bags import column_of_bags
 from stc._input.cells import bags_of_lists, blocks_of, column_of_entries, column_of_series
 from stc._input.scalars import code_series
 from stc._input.values import canonical
-from stc.exceptions import DataTypeError
+from stc.exceptions import DataTypeError, ParameterError
 
 Tokenizer = Callable[[str], Sequence[str]]
 
@@ -29,30 +30,60 @@ TOKEN_PATTERN = r"\w+(?:['.@-]\w+)*|[^\w\s]"
 _ASCII_TOKENS = re.compile(TOKEN_PATTERN, re.ASCII)
 # Number of documents from which a thread, and up to which Python instead of polars, is faster.
 _MANY, _FEW = 256, 8
+# So many entries for each word cost no more than the documents do: n-grams of up to five words.
+_CHEAP = 10
+
+
+class NGrams(NamedTuple):
+    """Which n-grams of documents are made.
+
+    Attributes
+    ----------
+    longest
+        Their largest number of words; 1: none are made.
+    max_entries
+        The most entries that they may need; an n-gram of k words counts as k - 1.
+    """
+
+    longest: int = 1
+    max_entries: float = math.inf
+
+    def check_size(self, lengths: NDArray[Any]) -> None:
+        """Raise if documents of these lengths have too many n-grams, before any is made."""
+        # The sum of (k - 1) (length - k + 1) over k from 2 to the longest n-gram, in closed form.
+        n = np.minimum(self.longest, lengths).astype(np.float64)
+        needed = float((n * (n - 1) * (3 * lengths - 2 * n + 2) / 6).sum())
+        if needed > max(self.max_entries, _CHEAP * float(lengths.sum())):
+            raise ParameterError(
+                f"ngrams={self.longest} would make {needed:,.0f} entries for {len(lengths):,} "
+                f"documents, more than max_entries={self.max_entries:,}",
+                hint="lower ngrams, give smaller batches, or raise max_entries",
+            )
 
 
 def columns_of_documents(
-    documents: pl.Series, tokenizer: Tokenizer | None, missing: Missing, ngrams: int
+    documents: pl.Series, tokenizer: Tokenizer | None, missing: Missing, ngrams: NGrams
 ) -> tuple[Column, ...]:
-    """Return a column of the tokens of documents; with `ngrams` > 1 also one of the n-grams."""
-    if ngrams == 1 and tokenizer is None and missing == "ignore":
+    """Return a column of the tokens of documents; with n-grams also one of these."""
+    if ngrams.longest == 1 and tokenizer is None and missing == "ignore":
         return (_column_of_words(documents),)
     tokens = _words(documents) if tokenizer is None else _tokenize(documents, tokenizer)
     column = column_of_series(None, tokens, missing)
-    return (column,) if ngrams == 1 else (column, _column_of_ngrams(tokens, ngrams))
+    return (column,) if ngrams.longest == 1 else (column, _column_of_ngrams(tokens, ngrams))
 
 
 def _words(documents: pl.Series) -> pl.Series:
     return documents.str.extract_all(TOKEN_PATTERN)
 
 
-def column_of_ngrams(token_lists: Sequence[Any], ngrams: int) -> Column:
+def column_of_ngrams(token_lists: Sequence[Any], ngrams: NGrams) -> Column:
     """Return a column of the n-grams of lists of tokens."""
     lists: list[list[str]] = []
     for item, tokens in enumerate(token_lists):
         if isinstance(tokens, (Mapping, AbstractSet)):
             raise DataTypeError(
-                f"ngrams={ngrams} needs an order, and a {type(tokens).__name__} has none", item=item
+                f"ngrams={ngrams.longest} needs an order, and a {type(tokens).__name__} has none",
+                item=item,
             )
         several = isinstance(tokens, (list, tuple, np.ndarray))
         texts = map(canonical, tokens if several else [tokens])
@@ -60,15 +91,17 @@ def column_of_ngrams(token_lists: Sequence[Any], ngrams: int) -> Column:
     return _column_of_ngrams(pl.Series(lists, dtype=pl.List(pl.String)), ngrams)
 
 
-def _column_of_ngrams(tokens: pl.Series, ngrams: int) -> Column:
-    """Return a column of the n-grams from 2 to `ngrams` tokens; a value is a tuple of tokens."""
+def _column_of_ngrams(tokens: pl.Series, ngrams: NGrams) -> Column:
+    """Return a column of the n-grams of two tokens and more; a value is a tuple of tokens."""
     lengths, flat = bags_of_lists(tokens)
+    lengths = lengths.astype(np.int64)
+    ngrams.check_size(lengths)
     coded = code_series(flat)
     items = np.repeat(np.arange(len(lengths)), lengths)
     words = object_array(coded.values)
     values: list[tuple[str, ...]] = []
     entries: list[tuple[NDArray[Any], NDArray[Any]]] = []
-    for size in range(2, ngrams + 1):
+    for size in range(2, min(ngrams.longest, int(lengths.max(initial=0))) + 1):
         starts = np.arange(max(len(items) - size + 1, 0))
         starts = starts[items[starts] == items[starts + size - 1]]
         keys = TupleKeys(len(starts))
@@ -77,6 +110,8 @@ def _column_of_ngrams(tokens: pl.Series, ngrams: int) -> Column:
         ngram_words, codes = keys.distinct()
         entries.append((items[starts], codes + len(values)))
         values.extend(zip(*(words[column].tolist() for column in ngram_words.T), strict=True))
+    if not entries:
+        entries = [(items[:0], items[:0])]
     all_items, all_codes = map(np.concatenate, zip(*entries, strict=True))
     return column_of_entries((), values, (all_items, all_codes, None), len(lengths))
 

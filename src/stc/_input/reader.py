@@ -95,7 +95,7 @@ class BatchReader:
     ----------
     parameters
         Parameters of SparseTensorClassifier: `targets`, `missing`, `tokenizer`, `ngrams`,
-        `continuous` and `ordinal` are used here.
+        `continuous`, `ordinal` and `max_entries` are used here.
     roles
         Roles of columns that were named in earlier batches.
     by_name
@@ -210,6 +210,7 @@ class BatchReader:
             ngrams=ngrams,
             names=() if model is None else model.schema.names,
             counts=model is not None and model.schema.kind == "counts",
+            max_entries=parameters["max_entries"],
         )
         if model is None:
             return observed

@@ -76,6 +76,6 @@ def _is_affordable(
     order = interactions.order
     if order == 1:
         return True
-    needed = interactions.sizes(items).sum()
-    few = order == 2 or needed * n_classes <= _FEW_TRIPLES
-    return bool(order <= len(items.columns) and needed <= max_entries and few)
+    few = order == 2 or interactions.sizes(items).sum() * n_classes <= _FEW_TRIPLES
+    fits = interactions.entries(items).sum() <= max_entries
+    return bool(order <= len(items.columns) and fits and few)
