@@ -126,25 +126,6 @@ VALUES: dict[str, tuple[Any, str | None, int | None, str]] = {
         1,
         "must be a number",
     ),
-    "a far date": (
-        pl.DataFrame({"a": pl.Series([1, 2**31 - 1], dtype=pl.Int32).cast(pl.Date)}),
-        "a",
-        1,
-        "range",
-    ),
-    "a far time": (pa.table({"a": pa.array([1, FAR], pa.timestamp("us"))}), "a", 1, "range"),
-    "a long duration": (
-        pl.DataFrame({"a": pl.Series([1, FAR]).cast(pl.Duration("ms"))}),
-        "a",
-        1,
-        "magnitude",
-    ),
-    "a far time, pandas in seconds": (
-        pd.DataFrame({"a": np.array(["2024-01-02", "30000-01-01"], dtype="M8[s]")}),
-        "a",
-        1,
-        "range",
-    ),
 }
 CONTAINERS: dict[str, tuple[Any, str | None, int | None, str]] = {
     "an unknown time zone": (
@@ -266,7 +247,27 @@ LEGAL: dict[str, tuple[Any, list[str]]] = {
     ),
     "a time zone": (
         pa.table({"a": pa.array([0, None], pa.timestamp("us", "Europe/Rome"))}),
-        ["1970-01-01 01:00:00+01:00"],
+        ["1970-01-01 00:00:00+00:00"],
+    ),
+    "a far date": (
+        pl.DataFrame({"a": pl.Series([1, 2**31 - 1], dtype=pl.Int32).cast(pl.Date)}),
+        ["1970-01-02", "5881580-07-11"],
+    ),
+    "a far time": (
+        pa.table({"a": pa.array([1, FAR], pa.timestamp("us"))}),
+        ["1970-01-01 00:00:00.000001", "148108-07-06 14:00:27.387904"],
+    ),
+    "a long duration": (
+        pl.DataFrame({"a": pl.Series([1, FAR]).cast(pl.Duration("ms"))}),
+        ["0:00:00.001000", "53375995583 days, 15:36:27.904000"],
+    ),
+    "a far time, pandas in seconds": (
+        pd.DataFrame({"a": np.array(["2024-01-02", "30000-01-01"], dtype="M8[s]")}),
+        ["2024-01-02", "30000-01-01"],
+    ),
+    "a time beyond milliseconds, pandas in seconds": (
+        pd.DataFrame({"a": np.array([1, FAR], dtype="m8[s]")}),
+        ["0:00:01", "53375995583650 days, 7:45:04"],
     ),
     "masked numbers": (np.ma.array([[1], [2]], mask=[[False], [True]]), ["1"]),
     "objects of several types": (

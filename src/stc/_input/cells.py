@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stc._core.observations import Column, Missing, item_offsets, items_of, offsets_of, run_starts
 from stc._input.bags import Bags, column_of_bags
 from stc._input.scalars import Coded, code_objects, code_series
-from stc._input.values import canonical, is_missing, naming_items
+from stc._input.values import STRINGS, canonical, is_missing, naming_items
 from stc._input.weights import as_weights, check_weights
 from stc._utils.threads import cores
 from stc.exceptions import DataTypeError, StcError
@@ -27,7 +27,7 @@ class Categories(NamedTuple):
     """A categorical column of pandas: the code of each item (-1: missing) and the categories."""
 
     codes: NDArray[Any]
-    categories: Sequence[Any]
+    categories: Sequence[Any] | pl.Series
 
 
 # The values of a column as they are read.
@@ -48,11 +48,13 @@ def column_of_cells(attribute: str | None, cells: Sequence[Any], missing: Missin
     kinds = set(map(type, cells))
     if any(map(_is_several, kinds)):
         return _ragged_of_cells(attribute, cells, kinds, missing)
-    return _single(attribute, code_objects(cells), missing)
+    return _single(attribute, code_objects(cells, kinds), missing)
 
 
 def column_of_series(attribute: str | None, series: pl.Series, missing: Missing) -> Column:
     """Return a column of a polars Series: scalars, lists, structs of weights, Arrow maps."""
+    if series.dtype.is_extension():
+        series = series.ext.storage()
     dtype = series.dtype
     if isinstance(dtype, pl.Struct):
         return _column_of_structs(attribute, series, missing)
@@ -70,7 +72,8 @@ def column_of_series(attribute: str | None, series: pl.Series, missing: Missing)
 def _column_of_categories(attribute: str | None, values: Categories, missing: Missing) -> Column:
     codes = values.codes
     try:
-        coded = code_objects(values.categories)
+        found = values.categories
+        coded = code_series(found) if isinstance(found, pl.Series) else code_objects(found)
     except StcError as error:
         items = np.flatnonzero(codes == error.item)
         error.item = int(items[0]) if len(items) else None
@@ -135,7 +138,10 @@ def _token_blocks(cells: Sequence[Any]) -> Iterator[Bags]:
     for start in range(0, len(cells), _BLOCK_ITEMS):
         block = cells[start : start + _BLOCK_ITEMS]
         lengths = np.fromiter(map(len, block), dtype=np.int64, count=len(block))
-        yield Bags(lengths, pl.Series(list(chain.from_iterable(block)), dtype=pl.String))
+        values = list(chain.from_iterable(block))
+        if not set(map(type, values)) <= STRINGS:
+            raise TypeError("not all of them are strings")
+        yield Bags(lengths, pl.Series(values, dtype=pl.String))
 
 
 def _bags(cells: Iterable[Any]) -> tuple[list[Sequence[Any]], list[Any] | None]:

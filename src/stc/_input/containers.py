@@ -19,8 +19,8 @@ from stc._core.observations import Column, Missing, Observations
 from stc._input.cells import Values, column_of_cells, column_of_values
 from stc._input.columns import as_frame, as_series, check_records, library_errors
 from stc._input.documents import NGrams, Tokenizer, column_of_ngrams, columns_of_documents
-from stc._input.pandas import is_pandas, strings_of, values_of
-from stc._input.values import is_missing, naming_items, string_series, unmasked
+from stc._input.pandas import is_pandas, strings_of, values_of, values_of_arrow, values_of_numpy
+from stc._input.values import STRINGS, is_missing, naming_items, string_series, unmasked
 from stc._input.weights import check_weights
 from stc._utils.threads import thread_map
 from stc.exceptions import DataError, DataTypeError, ParameterError
@@ -193,9 +193,12 @@ def _encode_frame(frame: Any, options: _Options) -> Observations:
     return _encode_columns(len(frame), names, named, read, options.missing)
 
 
-def _polars_columns(frame: nw.DataFrame[Any]) -> list[pl.Series]:
+def _polars_columns(frame: nw.DataFrame[Any]) -> list[Values]:
+    native = frame.to_native()
     try:
-        return frame.to_polars().get_columns()
+        if nw.dependencies.is_pyarrow_table(native):
+            return list(map(values_of_arrow, native.columns))
+        return list(frame.to_polars().get_columns())
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         for name in frame.columns:
             with library_errors("the column", name):
@@ -265,7 +268,7 @@ def _array_of(X: Any) -> NDArray[Any]:
 
 
 def _encode_texts(X: Sequence[Any], options: _Options) -> Observations:
-    if not set(map(type, X)) <= {str, type(None)}:
+    if not set(map(type, X)) <= STRINGS:
         X = [_text_of(document, item) for item, document in enumerate(X)]
     return _encode_documents(string_series(X, "a document"), options)
 
@@ -321,11 +324,8 @@ def _encode_array(X: NDArray[Any], missing: Missing) -> Observations:
         raise DataError("Complex data not supported", hint="give real numbers or strings")
     _check_not_empty(*X.shape)
 
-    def read(position: int) -> list[Any] | pl.Series:
-        cells = X[:, position]
-        if X.dtype.kind in "biuf" and X.dtype != np.float16:
-            return pl.Series(np.ascontiguousarray(cells))
-        return cells.tolist() if X.dtype.kind in "OUS" else list(cells)
+    def read(position: int) -> Values:
+        return values_of_numpy(X[:, position])
 
     return _encode_columns(X.shape[0], _positions(X.shape[1]), False, read, missing)
 

@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stc._input.cells import Categories, Values
 from stc._input.values import is_missing, string_series
@@ -39,20 +40,47 @@ def strings_of(series: nw.Series[Any], what: str) -> pl.Series:
 def values_of(column: Any) -> Values:
     """Return the values of a column; most need no Arrow, which refuses mixed objects."""
     if hasattr(column, "cat") and hasattr(column.cat, "categories"):
-        return Categories(column.cat.codes.to_numpy(), column.cat.categories.tolist())
+        categories = values_of(column.cat.categories)
+        return Categories(column.cat.codes.to_numpy(), categories)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufMm":
-        return _series_of_numpy(column.to_numpy())
+        return values_of_numpy(column.to_numpy())
+    if getattr(column.dtype, "tz", None) is not None:
+        moments = values_of_numpy(column.to_numpy(dtype=f"M8[{column.dtype.unit}]"))  # in UTC
+        if isinstance(moments, pl.Series):
+            return moments.dt.replace_time_zone("UTC")
     arrow = arrow_of(column)
     if arrow is not None:
-        return pl.Series(arrow)
+        return values_of_arrow(arrow)
     cells: list[Any] = column.tolist()
     return cells
 
 
-def _series_of_numpy(numbers: Any) -> pl.Series:
-    if numbers.dtype.kind in "mM" and np.datetime_data(numbers.dtype)[0] == "s":
-        numbers = numbers.astype(f"{numbers.dtype.kind}8[ms]")  # polars has no seconds
-    return pl.Series(numbers)
+def values_of_arrow(array: Any) -> Values:
+    """Return the values of an Arrow array; polars would take a UUID for its bytes."""
+    if getattr(array.type, "extension_name", None) == "arrow.uuid":
+        cells: list[Any] = array.to_pylist()
+        return cells
+    return pl.Series(array)
+
+
+def values_of_numpy(cells: NDArray[Any]) -> Values:
+    """Return the cells of an array; as a series where polars has the type, bit by bit."""
+    dtype = cells.dtype
+    if dtype.kind in "mM":
+        unit, count = np.datetime_data(dtype)
+        if count == 1 and unit == "s" and _fits(cells, 1000):  # polars has no seconds
+            cells, unit = cells.astype(f"{dtype.kind}8[ms]"), "ms"
+        if count == 1 and unit in ("ms", "us", "ns"):
+            return pl.Series(cells)
+    elif dtype.kind in "biu" or dtype in (np.float32, np.float64):
+        return pl.Series(np.ascontiguousarray(cells))
+    return cells.tolist() if dtype.kind in "OUS" else list(cells)
+
+
+def _fits(cells: NDArray[Any], factor: int) -> bool:
+    """Return whether moments or durations can be multiplied, which NumPy does not check."""
+    counts = cells[~np.isnat(cells)].view(np.int64)
+    return not len(counts) or int(np.abs(counts).max()) <= np.iinfo(np.int64).max // factor
 
 
 def arrow_of(column: Any) -> Any:
@@ -68,5 +96,5 @@ def arrow_of(column: Any) -> Any:
         return None
     try:
         return column.array.__arrow_array__()
-    except ImportError:
+    except (ImportError, UnicodeError):  # the cells say which one has half of a surrogate pair
         return None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._input.values import canonical, raise_value_error
+from stc._input.moments import date_text, time_text
+from stc._input.values import STRINGS, canonical, raise_value_error
 from stc.exceptions import DataTypeError
 
 # Below this many values a Python dict is faster than the fixed costs of polars.
@@ -46,8 +48,15 @@ class Coded(NamedTuple):
     continuous: bool = False
 
 
-def code_objects(cells: Sequence[Any]) -> Coded:
+def code_objects(cells: Sequence[Any], kinds: AbstractSet[type] | None = None) -> Coded:
     """Code any Python values: strings, numbers, dates, missing values, mixed.
+
+    Parameters
+    ----------
+    cells
+        The values.
+    kinds
+        Their types, if they are known.
 
     Raises
     ------
@@ -55,18 +64,16 @@ def code_objects(cells: Sequence[Any]) -> Coded:
         If a cell is not a value; `item` is the position of the cell.
     """
     try:
-        return _code_few(cells) if len(cells) < _FEW else _code_many(cells)
+        return _code_few(cells) if len(cells) < _FEW else _code_many(cells, kinds)
     except (DataTypeError, ValueError) as error:
         raise_value_error(cells, error)
 
 
-def _code_many(cells: Sequence[Any]) -> Coded:
-    if type(cells[0]) is str:
-        try:
-            return code_series(pl.Series(cells, dtype=pl.String))
-        except TypeError:  # not all of them are strings
-            pass
-    kinds = set(map(type, cells))
+def _code_many(cells: Sequence[Any], kinds: AbstractSet[type] | None) -> Coded:
+    # polars must not see other types: it converts some of them, and panics for others.
+    kinds = set(map(type, cells)) if kinds is None else kinds
+    if kinds <= STRINGS:
+        return code_series(pl.Series(cells, dtype=pl.String))
     if kinds <= {float, type(None)}:
         return code_series(pl.Series(cells, dtype=pl.Float64))
     texts = [cell if type(cell) is str else canonical(cell) for cell in cells]
@@ -114,19 +121,18 @@ def code_series(series: pl.Series) -> Coded:
 
 
 def _code_temporal(series: pl.Series) -> Coded:
-    physical = series.to_physical()
+    dtype = series.dtype
+    if dtype == pl.Time:
+        return _code_distinct(series.to_physical(), lambda times: list(map(time_text, times)))
+    unit = "D" if dtype == pl.Date else dtype.time_unit  # type: ignore[attr-defined]
+    numpy_dtype = f"{'m' if dtype == pl.Duration else 'M'}8[{unit}]"
+    in_utc = getattr(dtype, "time_zone", None) is not None
 
     def restore(numbers: pl.Series) -> list[Any]:
-        return numbers.cast(series.dtype).to_list()
+        moments = numbers.to_numpy().astype(np.int64).view(numpy_dtype)
+        return [date_text(m, in_utc=True) for m in moments] if in_utc else list(moments)
 
-    try:
-        return _code_distinct(physical, restore)
-    except (ValueError, OverflowError, pl.exceptions.PanicException) as error:
-        # Python's dates end with the year 9999, and its durations with 999999999 days.
-        dtype = physical.dtype
-        raise_value_error(
-            physical, error, "the value", lambda n: str(restore(pl.Series([n], dtype=dtype)))
-        )
+    return _code_distinct(series.to_physical(), restore)
 
 
 def _code_strings(series: pl.Series) -> Coded:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
+import fractions
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,10 +20,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._input.moments import date_text, duration_text
 from stc.exceptions import DataError, DataTypeError, StcError
 
 # The missing values of pandas, known by name so that pandas need not be imported.
 _MISSING_TYPES = frozenset({"NAType", "NaTType"})
+# Types of cells that polars takes as a column of strings as they are.
+STRINGS = frozenset({str, type(None)})
 _SHORT_REASONS = {
     UnicodeEncodeError: "it holds half of a surrogate pair",
     UnicodeDecodeError: "the bytes are not UTF-8",
@@ -48,7 +53,7 @@ def canonical(value: Any) -> str | None:
     ['1', '1', '1', 'True', '0.5', None, None]
     """
     if isinstance(value, str):
-        return str(value)
+        return str.__str__(value)  # a member of an enumeration of strings is its string
     if is_missing(value):
         return None
     if isinstance(value, (bool, np.bool_)):
@@ -61,34 +66,29 @@ def canonical(value: Any) -> str | None:
 
 
 def _float_text(value: float | np.floating[Any]) -> str:
-    if math.isinf(value):
+    if np.isinf(value):
         return str(float(value))
-    if float(value).is_integer():
+    if value.is_integer():
         return str(int(value))
     # str() of a NumPy float is the shortest text in its precision: float32 0.1 is "0.1".
-    return str(value)
+    return str(value) if isinstance(value, np.floating) else float.__repr__(value)
 
 
 def _rarer_text(value: Any) -> str | None:
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        # Microseconds are the finest unit that converts to Python's datetime and timedelta.
-        return canonical(value.astype(f"{value.dtype.kind}8[us]").item())
-    if (
-        isinstance(value, datetime.datetime)
-        and value.tzinfo is None
-        and value.time() == datetime.time()
-    ):
-        return str(value.date())
-    if isinstance(value, datetime.timedelta):
-        return datetime.timedelta.__str__(value)  # pandas formats its subclass differently
+    if isinstance(value, datetime.datetime | np.datetime64):
+        return date_text(value)
+    if isinstance(value, datetime.timedelta | np.timedelta64):
+        return duration_text(value)
     if isinstance(value, decimal.Decimal):
         return _decimal_text(value)
+    if isinstance(value, fractions.Fraction):
+        return _exact_text(value, fractions.Fraction)
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if isinstance(value, complex | np.complexfloating):
         raise DataError(f"Complex data not supported: {value!r}")
     kind = type(value)
-    if hasattr(kind, "__iter__"):
+    if hasattr(kind, "__iter__") and not isinstance(value, enum.Enum):  # the class has it, too
         raise DataTypeError(f"a value must be single, got {kind.__name__}: {value!r:.80}")
     if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
         raise DataTypeError(
@@ -99,14 +99,27 @@ def _rarer_text(value: Any) -> str | None:
 
 
 def _decimal_text(value: decimal.Decimal) -> str:
-    if value.is_finite() and value == value.to_integral_value():
-        if value.adjusted() >= (sys.get_int_max_str_digits() or sys.maxsize):
-            # Python would refuse it, too, but only after making the integer, which takes long.
-            raise DataError(f"a number of {value.adjusted() + 1:,} digits is too long")
+    if not value.is_finite():
+        return str(float(value))
+    if not value:
+        return "0"
+    if value.adjusted() >= (sys.get_int_max_str_digits() or sys.maxsize):
+        # Python would refuse it, too, but only after making the integer, which takes long.
+        raise DataError(f"a number of {value.adjusted() + 1:,} digits is too long")
+    if value == value.to_integral_value():
         return str(int(value))
+    sign, digits, exponent = value.as_tuple()
+    significant = "".join(map(str, digits)).rstrip("0")
+    exponent = int(exponent) + len(digits) - len(significant)
+    # Without zeros at the end, equal numbers have equal texts; Decimal.normalize would round.
+    plain = decimal.Decimal((sign, tuple(map(int, significant)), exponent))
+    return _exact_text(plain, decimal.Decimal)
+
+
+def _exact_text(value: Any, kind: Callable[[str], Any]) -> str:
+    """Return the text of the float that has the same digits if there is one, else its own."""
     as_float = str(float(value))
-    # A decimal is the same category as the float of the same text, if there is one.
-    return as_float if decimal.Decimal(as_float) == value else str(value)
+    return as_float if kind(as_float) == value else str(value)
 
 
 # --- errors ---------------------------------------------------------------------------------
@@ -167,7 +180,9 @@ def string_series(texts: Sequence[Any], what: str) -> pl.Series:
 
 def unmasked(array: Any) -> NDArray[Any]:
     """Return a masked array as objects, with None in the masked cells."""
-    cells: NDArray[Any] = array.data.astype(object)
+    # Not `astype`, which turns nanoseconds into integers and single precision into double.
+    cells: NDArray[Any] = np.fromiter(array.data.flat, dtype=object, count=array.size)
+    cells = cells.reshape(array.shape)
     cells[np.ma.getmaskarray(array)] = None
     return cells
 
