@@ -68,6 +68,9 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         {class: {attribute: {value: radians}}}, {class: {word: radians}}, or an array of shape
         (n_features, n_classes). "learn" learns them in `fit`. None uses learnt phases if there
         are any, {} uses none.
+    gains : dict or array, default=None
+        Factors from 0 on by which contributions are multiplied, in the form of `phases`: prior
+        knowledge of which values to trust. Others have gain 1.
     interactions : int, "auto" or list of tuples of str, default="auto"
         Largest number of attributes in a conjunction. With 2, `milk=1 and legs=4` is a feature
         in addition to the single values. A list names the attributes of each. "auto" chooses
@@ -179,6 +182,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         "dimensions": [StrOptions({"each"}), list, tuple, Mapping, None],
         "policy": [StrOptions({"learn"}), list, tuple, PolicyAgent, None],
         "phases": [StrOptions({"learn"}), Mapping, "array-like", PhaseLearner, None],
+        "gains": [Mapping, "array-like", None],
         "interactions": [_AUTO, Interval(Integral, 1, None, closed="left"), list, tuple],
         "min_support": [Interval(Integral, 1, None, closed="left")],
         "max_features": [Interval(Integral, 0, None, closed="left"), None],
@@ -205,6 +209,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         dimensions: Any = None,
         policy: Any = None,
         phases: Any = None,
+        gains: Any = None,
         interactions: int | Literal["auto"] | Sequence[Sequence[str]] = "auto",
         min_support: int = 1,
         max_features: int | None = None,
@@ -227,6 +232,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
         self.dimensions = dimensions
         self.policy = policy
         self.phases = phases
+        self.gains = gains
         self.interactions = interactions
         self.min_support = min_support
         self.max_features = max_features

@@ -24,8 +24,8 @@ from stc._input.columns import column_of
 from stc._input.groups import read_groups
 from stc._input.reader import BatchReader
 from stc._training import leave_one_out
+from stc._training.amplitude_parsing import read_amplitudes
 from stc._training.label_thresholds import label_probabilities, probability_ratios
-from stc._training.phase_parsing import read_phases
 from stc._training.state import FittedState
 from stc._utils.database_url import refuse_url
 from stc.exceptions import ModelFileError, ParameterError
@@ -115,10 +115,10 @@ class FittedModel:
 
     @cached_property
     def _cascade(self) -> Cascade:
-        given = self.parameters["phases"]
-        phases = read_phases(self.model, given) if phases_are_given(given) else None
+        given = amplitudes_given(self.parameters)
+        amplitudes = None if given is None else read_amplitudes(self.model, *given)
         max_entries = self.parameters["max_entries"]
-        return Cascade(self.model, self.policy, self.hyper, max_entries, phases)
+        return Cascade(self.model, self.policy, self.hyper, max_entries, amplitudes)
 
     @property
     def label_thresholds(self) -> NDArray[np.float64]:
@@ -625,6 +625,14 @@ def policy_of(given: Any, dimensions: Dimensions) -> Policy:
     if given is None:
         return (dimensions.whole, ())
     return read_policy(given, dimensions, "policy")
+
+
+def amplitudes_given(parameters: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return the parameters `gains` and `phases` if one is given; then nothing learnt is used."""
+    gains, phases = parameters["gains"], parameters["phases"]
+    if not phases_are_given(phases):
+        return None if gains is None else (gains, None)
+    return gains, phases
 
 
 def phases_are_given(phases: Any) -> bool:

@@ -80,7 +80,7 @@ def fit(
     free = settings_to_choose(parameters)
     if learner is not None:
         free = tuple(name for name in free if name != "prior")
-        _refuse_prior(hyper_of(parameters, {}))
+        _refuse_to_learn_phases(parameters, hyper_of(parameters, {}))
     data = X, y, sample_weight
     return _learnt(None, parameters, data, None, learner, Choosing(free), groups)
 
@@ -304,14 +304,14 @@ def learn_phases(before: FittedModel, batch: Batch, learner: PhaseLearner | None
     >>> y = [a == b for a, b in X]
     >>> fitted = SparseTensorClassifier(**QUANTUM).fit(X, y).fitted_
     >>> batch = learning.phase_batch(fitted, X, y, None)
-    >>> bool(learning.learn_phases(fitted, batch, None).model.phases)
+    >>> bool(learning.learn_phases(fitted, batch, None).model.amplitudes)
     True
     """
     state, parameters = before.state, before.parameters
     if parameters["prior"] == AUTO:  # a prior that was chosen gives way to phases
         state = replace(state, chosen={**state.chosen, "prior": 0.0})
     hyper = hyper_of(parameters, state.chosen)
-    _refuse_prior(hyper)
+    _refuse_to_learn_phases(parameters, hyper)
     learner = learner or _learner(parameters["phases"])
     model, history = fit_phases(learner, state.model, *batch.weighted(), hyper)
     counts = state.threshold_counts
@@ -350,7 +350,7 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
     free = settings_to_choose(before.parameters)
     if not free:
         raise ParameterError("no setting is 'auto'", hint="set_params(power='auto'), for example")
-    if before.model.phases:
+    if before.model.amplitudes:
         free = tuple(name for name in free if name != "prior")
     drawn = items_for_settings(batch)
     state = Choosing(free).settings(before.state, before.parameters, drawn)
@@ -360,7 +360,9 @@ def choose(before: FittedModel, batch: Batch) -> FittedModel:
 # --- learning one batch or source -----------------------------------------------------------------
 
 
-def _refuse_prior(hyper: Hyper) -> None:
+def _refuse_to_learn_phases(parameters: Parameters, hyper: Hyper) -> None:
+    if parameters["gains"] is not None:
+        raise ParameterError("phases cannot be learnt with given gains", hint="set gains=None")
     if hyper.prior:
         raise ParameterError(
             f"phases cannot be learnt with prior={hyper.prior:g}", hint="set prior=0"

@@ -10,7 +10,7 @@ from typing import Any
 def _setting(power: float, balance: float, entropy: float) -> Mapping[str, Any]:
     """Return all parameters that the paper fixes: single values, and no sharpness."""
     hyper = {"power": power, "balance": balance, "entropy": entropy}
-    absent = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0, "phases": None}
+    absent = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0, "phases": None, "gains": None}
     return MappingProxyType(hyper | absent | {"interactions": 1, "ngrams": 1})
 
 

@@ -117,7 +117,7 @@ def test_given_settings_are_used_with_phases() -> None:
         assert model.best_params_[name] == getattr(model.best_estimator_, name) == value
     assert floored.predict_proba(X).min() >= 0.2 * (y == "same").mean() * 0.99
     assert floored.best_score_ < plain.best_score_
-    assert sharp.sharpness_ == pytest.approx(2 * sharp.fitted_.model.phases[0,].sharpness)
+    assert sharp.sharpness_ == pytest.approx(2 * sharp.fitted_.model.amplitudes[0,].sharpness)
 
 
 def test_the_floor_is_judged() -> None:

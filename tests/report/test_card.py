@@ -9,7 +9,7 @@ Y = [a == b for a, b in X]
 
 
 def phases_in_card(model: SparseTensorClassifier) -> str:
-    return model_card(model, model.fitted_.answers(X))["facts"]["Phases"]
+    return model_card(model, model.fitted_.answers(X))["facts"]["Gains and phases"]
 
 
 def test_repeated_rows_are_noted() -> None:

@@ -99,7 +99,7 @@ def test_card(zoo, zoo_page):
     assert facts["Training items"] == f"{model.class_mass_.sum():.0f}"
     assert facts["Attributes"] == "16"
     assert facts["Features"] == str(len(model.get_feature_names_out()))
-    assert facts["Phases"] == "none"
+    assert facts["Gains and phases"] == "none"
     assert facts["Created by"].startswith("stc ")
     assert "<title>Zoo &amp; co</title>" in zoo_page.html
 

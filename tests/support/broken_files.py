@@ -207,7 +207,8 @@ def _with(frame: pl.DataFrame, name: str, rng: random.Random, value: pl.Expr) ->
 
 def numbers_changed(raw: bytes, rng: random.Random) -> bytes:
     frame, metadata = _parts(raw)
-    name = rng.choice(["set", "mass", "support", "phase"])
+    numbers = ["set", "mass", "support", "gain", "phase"]
+    name = rng.choice([name for name in numbers if name in frame.schema])  # format 1: no gains
     strange = [float("nan"), float("inf"), -1.0, 0.0, 1e308, 2.0**31, 2.0**62, 5e-324]
     value = pl.Series([rng.choice(strange)]).cast(frame.schema[name], strict=False)[0]
     return _joined(_with(frame, name, rng, pl.lit(value)), metadata)

@@ -143,6 +143,7 @@ SETTINGS = {
     "a learnt policy": Setting({"dimensions": "each", "policy": "learn"}),
     "learnt phases": Setting({"phases": PhaseLearner(penalties=(1.0, 0.25)), "entropy": 0.0}),
     "given phases": Setting({"phases": {"p": {"colour": {"x": 0.7}}}}),
+    "given gains": Setting({"gains": {"p": {"colour": {"x": 0.3}}}}),
     "interactions": Setting({"interactions": 2, "min_support": 2}),
     "an order": Setting({"ordinal": {"size": ["s", "m", "l"]}}),
     "numbers": Setting({"continuous": {"legs": [0, 3, 8]}}),
@@ -199,7 +200,7 @@ def assert_same_model(
     assert figures[0] == (figures[1] and pytest.approx(figures[1], rel=EXACT))
     assert one.sharpness_ == pytest.approx(other.sharpness_, abs=EXACT)
     phases = [
-        [p and p.angles.sum() for p in (m.fitted_.model.phases.values())] for m in (one, other)
+        [p and p.angles.sum() for p in (m.fitted_.model.amplitudes.values())] for m in (one, other)
     ]
     assert phases[0] == pytest.approx(phases[1], abs=1e-7)
 

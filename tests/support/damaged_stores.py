@@ -46,7 +46,7 @@ COLUMNS = {
     ),
     "stc_features": ("model", "key", "feature"),
     "stc_classes": ("model", "number", "class"),
-    "stc_entries": ("model", "feature", "set", "class", "mass", "support", "phase"),
+    "stc_entries": ("model", "feature", "set", "class", "mass", "support", "gain", "phase"),
     "stc_batches": ("model", "key", "batch", "written_at"),
 }
 

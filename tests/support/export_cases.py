@@ -320,6 +320,9 @@ def phases() -> Iterator[tuple[SparseTensorClassifier, Any]]:
     yield learnt, X[:12]
     angles = {True: {"a": {"u": 1.0, "v": np.pi}}, False: {"b": {"w": -2.0}}}
     yield paper_model(power=1 / 3, entropy=0, phases=angles).fit(X, y), X[:12]
+    gains = {True: {"a": {"u": 0.1, "v": 0.0}}, False: {"b": {"w": 5.0}}}
+    yield paper_model(power=1 / 3, entropy=0, gains=gains).fit(X, y), X[:12]
+    yield paper_model(prior=0.5, gains=gains, phases=angles).fit(X, y), X[:12]
     opposite = {c: {"a": {"u": np.pi, "v": np.pi}} for c in "xy"}
     X = pl.DataFrame({"a": ["u", "v", "u", "v"], "b": ["u", "v", "v", "u"]})
     y = ["x", "x", "y", "y"]

@@ -26,6 +26,7 @@ KINDS = {
     "zoo": None,
     "settings": "prior, sharpness and floor",
     "phases": "learnt phases",
+    "gains": "given gains",
     "tensor": "several dimensions",
     "policy": "a learnt policy",
     "conjunctions": "interactions",

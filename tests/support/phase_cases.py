@@ -158,7 +158,7 @@ def phases_of(fitted: SparseTensorClassifier) -> dict[Any, float]:
     """The angle of each entry of each set: {(dimensions, feature, class): radians}."""
     learnt = fitted.fitted_.model
     found = {}
-    for subset, phases in learnt.phases.items():
+    for subset, phases in learnt.amplitudes.items():
         mass = learnt.corpora[subset].mass
         assert phases.angles.shape == (mass.nnz,)
         rows, columns = places(mass)
@@ -182,7 +182,7 @@ def replace_corpora(fitted: SparseTensorClassifier, corpora: Any) -> None:
 
 
 def sharpness_of(fitted: SparseTensorClassifier) -> list[float]:
-    return [phases.sharpness for phases in fitted.fitted_.model.phases.values()]
+    return [phases.sharpness for phases in fitted.fitted_.model.amplitudes.values()]
 
 
 def copied(fitted: SparseTensorClassifier) -> SparseTensorClassifier:

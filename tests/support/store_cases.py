@@ -47,9 +47,9 @@ def injections(count: int = 500) -> list[str]:
 
 
 def entries(*rows: tuple[object, ...]) -> pl.DataFrame:
-    """Entries of feature, class, mass and support, and if need be set and phase."""
-    full = [(*row, *(0, 0.0)[len(row) - 4 :]) for row in rows]
-    names = ["feature", "class", "mass", "support", "set", "phase"]
+    """Entries of feature, class, mass and support, and if need be set, gain and phase."""
+    full = [(*row, *(0, 1.0, 0.0)[len(row) - 4 :]) for row in rows]
+    names = ["feature", "class", "mass", "support", "set", "gain", "phase"]
     frame = pl.DataFrame(full, schema=names, orient="row") if full else ENTRIES.to_frame()
     return frame.select(*ENTRIES.names()).cast(dict(ENTRIES))
 
@@ -64,7 +64,7 @@ def assert_entries(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 
 
 RED = entries(('["colour", "red"]', '"stop"', 1.5, 3), ('["colour", "red"]', '"go"', 0.1, 1))
-GREEN = entries(('["colour", "green"]', '"go"', 0.3, 2, 1, 0.25))
+GREEN = entries(('["colour", "green"]', '"go"', 0.3, 2, 1, 0.5, 0.25))
 HEADER = {"power": 0.5, "classes": ["stop", "go"], "nothing": None}
 
 
@@ -395,7 +395,7 @@ class StoreCases:
 
     @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None])
     def test_numbers_that_are_none_are_refused(self, database, bad):
-        for name in ("mass", "phase"):
+        for name in ("mass", "gain", "phase"):
             rows = RED.with_columns(pl.lit(bad, dtype=pl.Float64).alias(name))
             with pytest.raises(DataError, match=r"finite|lacks"):
                 database.write("zoo", lambda writing, rows=rows: writing.add({}, rows))

@@ -222,6 +222,11 @@ def phases(trial: Trial) -> Any:
     return _number(trial, "phase", trial.choose(NAN, INF, -INF))
 
 
+@damage("an entry has gain")
+def gains(trial: Trial) -> Any:
+    return _number(trial, "gain", trial.choose(NAN, INF, -INF, -1.0))
+
+
 @damage("entries|an entry")
 def sets(trial: Trial) -> Any:
     count = len(trial.header().get("sets", ()))

@@ -57,6 +57,7 @@ def delta(stream: int, batch: int) -> pl.DataFrame:
             json.dumps(f"class {place % CLASSES}"),
             chance.randrange(1, EIGHTHS) / 8,
             chance.randrange(1, 9),
+            1.0,
             0.0,
         )
         for place in places
@@ -68,7 +69,7 @@ def expected(batches: Iterable[tuple[int, int]]) -> pl.DataFrame:
     """The corpus of these batches."""
     deltas = [delta(*batch) for batch in batches]
     whole = pl.concat(deltas) if deltas else ENTRIES.to_frame()
-    sums = pl.col("mass").sum(), pl.col("support").sum(), pl.col("phase").first()
+    sums = pl.col("mass", "support").sum(), pl.col("gain", "phase").first()
     return whole.group_by("set", "feature", "class").agg(*sums).select(*ENTRIES.names())
 
 

@@ -79,16 +79,17 @@ def refitted(fitted: FittedModel, batch: Any, weights: np.ndarray) -> FittedMode
     model = fitted.model
     blank = model.cleared().with_classes(model.classes)
     again = blank.with_items(batch.observed, batch.target.column, weights)
-    for subset, phases in model.phases.items():
+    for subset, amplitudes in model.amplitudes.items():
         corpus = again.corpora[subset]
         rows = [model.index(subset).index[a][v] for a, v in again.vocabulary.features]
         table = model.corpora[subset].mass.copy()
-        table.data = phases.angles
-        angles = table[
+        table.data = np.arange(table.nnz)
+        places = table[
             np.array(rows)[np.repeat(np.arange(len(rows)), np.diff(corpus.mass.indptr))],
             corpus.mass.indices,
         ]
-        kept = replace(corpus, phases=replace(phases, angles=np.asarray(angles).ravel()))
+        places = np.asarray(places).ravel().astype(np.int64)
+        kept = replace(corpus, amplitudes=amplitudes.take(places))
         again = replace(again, corpora={**again.corpora, subset: kept})
     return FittedModel(replace(fitted.state, model=again), fitted.parameters)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from stc import SparseTensorClassifier
-from stc._core.corpus import Phases
+from stc._core.corpus import Amplitudes
 from support.oracle import Bag, Hyper, Oracle, learn
 from support.phase_cases import (
     ANGLES,
@@ -388,7 +388,8 @@ def turn_entries(
         features = [own for (own,) in features]  # no tuples at all
     entries = zip(features, corpus.mass.indices.tolist(), strict=True)
     angles = np.array([phi.get((j, truth.classes[k]), 0.0) for j, k in entries])
-    corpora = {**learnt.corpora, subset: replace(corpus, phases=Phases(angles))}
+    turned = Amplitudes(np.ones(len(angles)), angles)
+    corpora = {**learnt.corpora, subset: replace(corpus, amplitudes=turned)}
     replace_corpora(fitted, corpora)
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from stc import PhaseLearner, SparseTensorClassifier
-from stc._core.corpus import Phases
+from stc._core.corpus import Amplitudes
 from support.phase_cases import (
     LABELS_OF,
     PLAIN,
@@ -79,7 +79,8 @@ def turn_all(fitted: SparseTensorClassifier, start: float, sharpness: float) -> 
     for subset, corpus in corpora.items():
         if subset:
             angles = start + np.arange(corpus.mass.nnz) / 100
-            corpora[subset] = replace(corpus, phases=Phases(angles, sharpness))
+            turned = Amplitudes(np.ones(len(angles)), angles, sharpness)
+            corpora[subset] = replace(corpus, amplitudes=turned)
     replace_corpora(fitted, corpora)
     return phases_of(fitted)
 

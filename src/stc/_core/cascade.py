@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stc._core import formulas
-from stc._core.corpus import Phases
+from stc._core.corpus import Amplitudes
 from stc._core.formulas import Floats, Hyper
 from stc._core.model import Model
 from stc._core.observations import Observations
@@ -78,8 +78,8 @@ class Cascade:
         The settings that act at prediction time.
     max_entries
         Largest number of tuples of one item.
-    phases
-        The phases of each set that has any; None: those of the model.
+    amplitudes
+        The gains and phases of each set that has any; None: those of the model.
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class Cascade:
         policy: Policy,
         hyper: Hyper,
         max_entries: int,
-        phases: Mapping[Subset, Phases] | None = None,
+        amplitudes: Mapping[Subset, Amplitudes] | None = None,
     ) -> None:
         self.model = model
         self.policy = policy
         self.hyper = hyper
         self.max_entries = max_entries
-        self.phases = model.phases if phases is None else phases
+        self.amplitudes = model.amplitudes if amplitudes is None else amplitudes
         self._scorers: dict[Subset, Scorer] = {}
         self._lock = threading.Lock()
         # The exponents are 1 / power. That of the empty set is not used: its scores are all 0.
@@ -121,21 +121,31 @@ class Cascade:
         return Scorer(self.model.index(subset), *self.log_weights(subset), self.hyper.power)
 
     def log_weights(self, subset: Subset) -> tuple[sparse.csr_array, Floats | None]:
-        """Return `ln W_ij` of a set, and `phi_ij` of each entry; None: all are 0."""
-        mass, phases = self.model.corpora[subset].mass, self.phases.get(subset)
+        """Return `ln g_ij W_ij` of a set, and `phi_ij` of each entry; None: all are 0."""
+        mass, amplitudes = self.model.corpora[subset].mass, self.amplitudes.get(subset)
         log_W = formulas.log_weights(mass, self.hyper, self.model.frequencies)
-        if phases is None or not phases.angles.any():  # without any, the sums are real
+        if amplitudes is None:
             return log_W, None
-        # Entries that only the prior has are not turned.
-        return log_W, formulas.entries_at(formulas.with_data(mass, phases.angles), log_W)
+
+        def at_weights(of_entries: Floats) -> Floats:
+            # Entries that only the prior has are neither scaled nor turned.
+            return formulas.entries_at(formulas.with_data(mass, of_entries), log_W)
+
+        if (amplitudes.gains != 1).any():
+            with np.errstate(divide="ignore"):
+                log_gains = at_weights(np.log(amplitudes.gains))
+            log_W = formulas.with_data(log_W, log_W.data + log_gains)
+        if not amplitudes.angles.any():  # without any, the sums are real
+            return log_W, None
+        return log_W, at_weights(amplitudes.angles)
 
     def sharpness(self, subset: Subset) -> float:
         """Return the factor of the exponent 1/p of the scores of a set."""
-        return self.hyper.sharpness * self.phase_sharpness(subset)
+        return self.hyper.sharpness * self.learnt_sharpness(subset)
 
-    def phase_sharpness(self, subset: Subset) -> float:
-        """Return the sharpness that goes with the phases of a set."""
-        return self.phases[subset].sharpness if subset in self.phases else 1.0
+    def learnt_sharpness(self, subset: Subset) -> float:
+        """Return the sharpness that goes with the gains and phases of a set."""
+        return self.amplitudes[subset].sharpness if subset in self.amplitudes else 1.0
 
     def map(self, observed: Observations, answer: Answer) -> NDArray[Any]:
         """Apply `answer` to the scores `U_i` (items x classes) and powers of each block.

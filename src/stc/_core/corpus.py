@@ -45,19 +45,31 @@ class Entries(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Phases:
-    """The phases of a corpus, and the sharpness that goes with them.
+class Amplitudes:
+    """What multiplies the weights of a corpus, and the sharpness that goes with it.
 
     Attributes
     ----------
+    gains
+        `g_ij` of each entry of the corpus, from 0 on.
     angles
-        `phi_ij` of each entry of the corpus, in radians.
+        `phi_ij` of each entry, in radians.
     sharpness
         Factor of the exponent 1/p of the probabilities.
     """
 
+    gains: Floats
     angles: Floats
     sharpness: float = 1.0
+
+    @classmethod
+    def neutral(cls, size: int) -> Amplitudes:
+        """Return gains of 1 and phases of 0 for so many entries."""
+        return cls(np.ones(size), np.zeros(size))
+
+    def take(self, entries: NDArray[Any]) -> Amplitudes:
+        """Return those of some entries."""
+        return Amplitudes(self.gains[entries], self.angles[entries], self.sharpness)
 
 
 @dataclass(frozen=True)
@@ -71,13 +83,14 @@ class Corpus:
     support
         Number of items of each entry of `mass`. It makes unlearning exact: an entry is removed
         when no item is left, whatever rounding has left of its mass.
-    phases
-        The phase of each entry, if phases were learnt. Entries that are added later have phase 0.
+    amplitudes
+        Gain and phase of each entry, if they were learnt. Entries that are added later have gain 1
+        and phase 0.
     """
 
     mass: sparse.csr_array
     support: NDArray[np.int64]
-    phases: Phases | None = None
+    amplitudes: Amplitudes | None = None
 
     @classmethod
     def empty(cls, shape: tuple[int, int] = (0, 0)) -> Corpus:
@@ -104,9 +117,9 @@ class Corpus:
         columns: Sequence[Entries],
         features: Sequence[NDArray[Any]],
         shape: tuple[int, int],
-        phases: Phases | None = None,
+        amplitudes: Amplitudes | None = None,
     ) -> Corpus:
-        """Return the corpus of the entries of columns, given the feature and phase of each."""
+        """Return the corpus of the entries of columns, given the feature and amplitude of each."""
         rows = _concatenated(features, np.int64)
         cols = _concatenated([entries.classes for entries in columns], np.int32)
         mass = _concatenated([entries.mass for entries in columns], np.float64)
@@ -117,8 +130,8 @@ class Corpus:
         if not (rows[1:] > rows[:-1]).all():
             order = np.argsort(rows)
             cols, mass, support = cols[order], mass[order], support[order]
-            phases = phases and replace(phases, angles=phases.angles[order])
-        return cls(sparse.csr_array((mass, cols, indptr), shape=shape), support, phases)
+            amplitudes = amplitudes and amplitudes.take(order)
+        return cls(sparse.csr_array((mass, cols, indptr), shape=shape), support, amplitudes)
 
     def reindexed(
         self, features: NDArray[Any], classes: NDArray[Any], shape: tuple[int, int]
@@ -128,7 +141,7 @@ class Corpus:
             return self._resized(shape)
         rows = np.repeat(features, np.diff(self.mass.indptr))
         entries = Entries(rows, classes[self.mass.indices], self.mass.data, self.support)
-        return Corpus.of_entries([entries], [rows], shape, self.phases)
+        return Corpus.of_entries([entries], [rows], shape, self.amplitudes)
 
     def restricted(self, features: NDArray[np.bool_], classes: NDArray[np.bool_]) -> Corpus:
         """Return the corpus of these features and classes; the others have no entries."""
@@ -142,26 +155,29 @@ class Corpus:
         more = np.full(shape[0] - self.mass.shape[0], self.mass.indptr[-1])
         indptr = np.append(self.mass.indptr, more)
         table = sparse.csr_array((self.mass.data, self.mass.indices, indptr), shape=shape)
-        return Corpus(table, self.support, self.phases)
+        return Corpus(table, self.support, self.amplitudes)
 
     def added(self, other: Corpus) -> Corpus:
         """Return the sum of two corpora over the same features and classes.
 
-        Where both have a phase, that of the corpus with more mass is kept.
+        Where both have a gain and a phase, those of the corpus with more mass are kept.
         """
         mass = self.mass + other.mass
         support = with_data(self.mass, self.support) + with_data(other.mass, other.support)
-        return Corpus(mass, support.data)._with_phases_of(other, self)
+        return Corpus(mass, support.data)._with_amplitudes_of(other, self)
 
-    def _with_phases_of(self, *parts: Corpus) -> Corpus:
-        """Return the corpus with the phases of its parts; those of the heaviest part prevail."""
-        phases: Phases | None = None
-        angles = np.zeros(self.mass.nnz)
-        for part in sorted(parts, key=lambda part: float(part.mass.data.sum())):
-            if part.phases is not None:
-                angles[self._places(part)] = part.phases.angles
-                phases = Phases(angles, part.phases.sharpness)
-        return replace(self, phases=phases)
+    def _with_amplitudes_of(self, *parts: Corpus) -> Corpus:
+        """Return the corpus with the amplitudes of its parts; the heaviest part prevails."""
+        known = [part for part in parts if part.amplitudes is not None]
+        if not known:
+            return self
+        merged = Amplitudes.neutral(self.mass.nnz)
+        for part in sorted(known, key=lambda part: float(part.mass.data.sum())):
+            places, theirs = self._places(part), part.amplitudes
+            assert theirs is not None
+            merged.gains[places], merged.angles[places] = theirs.gains, theirs.angles
+            merged = replace(merged, sharpness=theirs.sharpness)
+        return replace(self, amplitudes=merged)
 
     def subtracted(self, other: Corpus) -> Corpus:
         """Return the difference of two corpora; an entry without items left is removed.
@@ -182,8 +198,8 @@ class Corpus:
         _raise_if_any(wrong, self.mass, "were learnt with other weights")
         rows = items_of(self.mass.indptr)[kept]
         entries = Entries(rows, self.mass.indices[kept], mass[kept], support[kept])
-        phases = self.phases and replace(self.phases, angles=self.phases.angles[kept])
-        return Corpus.of_entries([entries], [rows], self.mass.shape, phases)
+        amplitudes = self.amplitudes and self.amplitudes.take(kept)
+        return Corpus.of_entries([entries], [rows], self.mass.shape, amplitudes)
 
     def crowded(self, items: Floats, before: Floats | None = None) -> int | None:
         """Return a class whose entries have more mass than its items, or None.

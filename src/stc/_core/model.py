@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stc._core.corpus import Corpus, Phases
+from stc._core.corpus import Amplitudes, Corpus
 from stc._core.counting import BatchCounts, RunningCounts
 from stc._core.formulas import Floats, floor_of
 from stc._core.interactions import Interactions
@@ -111,9 +111,10 @@ class Model:
         return None if share == 0 else floor_of(self.class_mass, share)
 
     @property
-    def phases(self) -> dict[Subset, Phases]:
-        """The phases of each set that has phases."""
-        return {s: corpus.phases for s, corpus in self.corpora.items() if corpus.phases is not None}
+    def amplitudes(self) -> dict[Subset, Amplitudes]:
+        """The gains and phases of each set that has any."""
+        found = {subset: corpus.amplitudes for subset, corpus in self.corpora.items()}
+        return {subset: each for subset, each in found.items() if each is not None}
 
     def index(self, subset: Subset) -> Vocabulary | Tuples:
         """Return the numbering of the rows of the corpus of a set."""
@@ -135,8 +136,8 @@ class Model:
         corpora = {}
         for subset, corpus in self.corpora.items():
             empty = Corpus.empty((int(not subset), len(self.classes)))
-            phases = corpus.phases and replace(corpus.phases, angles=np.zeros(0))
-            corpora[subset] = replace(empty, phases=phases)
+            amplitudes = corpus.amplitudes and corpus.amplitudes.take(np.zeros(0, dtype=np.int64))
+            corpora[subset] = replace(empty, amplitudes=amplitudes)
         return replace(
             self,
             vocabulary=Vocabulary(),
@@ -145,7 +146,7 @@ class Model:
         )
 
     def cleared(self) -> Model:
-        """Return a model for such items that has learnt nothing, without phases and classes."""
+        """Return a model for such items that has learnt nothing, without amplitudes and classes."""
         return replace(
             self.without_entries(),
             classes=self.classes[:0],

@@ -300,7 +300,7 @@ class Judge:
         """Return the scores of all items."""
         cascade = self.left_out.cascade
         log_U, used = self.left_out.log_scores(hyper)
-        sharpness = np.array([cascade.phase_sharpness(subset) for subset in cascade.policy])
+        sharpness = np.array([cascade.learnt_sharpness(subset) for subset in cascade.policy])
         return Scored.of(np.ascontiguousarray(log_U.T), (hyper.power / sharpness)[used])
 
     def shares(self, scored: Scored, sharpness: float) -> Floats:

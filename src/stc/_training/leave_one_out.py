@@ -154,8 +154,8 @@ class Remaining:
         `sum_j C_ij`, classes x kinds.
     frequencies
         `f_i`, classes x kinds.
-    angles
-        `phi_ij` of each row, classes x rows; None: all are 0.
+    log_gains, angles
+        `ln g_ij` and `phi_ij` of each row, classes x rows; None: all are 0.
     """
 
     members: sparse.csr_array
@@ -166,6 +166,7 @@ class Remaining:
     C: Floats
     per_class: Floats
     frequencies: Floats
+    log_gains: Floats | None
     angles: Floats | None
     # The last logarithms, by prior: settings are often tried one after the other.
     _logarithms: dict[float, tuple[Floats, Floats, Floats]] = field(default_factory=dict)
@@ -185,6 +186,8 @@ class Remaining:
         log_w *= hyper.power
         if hyper.entropy != 0:
             log_w += hyper.entropy * log_H
+        if self.log_gains is not None:
+            log_w += self.log_gains
         return log_w
 
     @cached_property
@@ -318,13 +321,10 @@ class LeaveOneOut:
         removed = np.bincount(items, x * learnt.removed[items], minlength=len(learnt.group))
         per_class = mass - _sums(learnt.group, removed[:, None] * learnt.truth)
         per_class[per_class <= _ROUNDING * mass] = 0.0
-        phases = self.cascade.phases.get(subset)
-        angles = None
-        if phases is not None and phases.angles.any():
-            angles = _rows(formulas.with_data(corpus.mass, phases.angles), features[rows])
+        log_gains, angles = self._amplitudes(subset, features[rows])
         # Values of which nothing is left contribute nothing: most n-grams occur in one item only.
         seen = np.asarray(left.any(axis=1))
-        rows, left, angles = rows[seen], left[seen], None if angles is None else angles[seen].T
+        rows, left = rows[seen], left[seen]
         present = seen[places]
         places = (np.cumsum(seen) - 1)[places[present]]
         sizes = np.bincount(items, minlength=len(learnt.group))
@@ -340,8 +340,25 @@ class LeaveOneOut:
             np.ascontiguousarray(left.T),
             per_class[first_groups].T,
             self._group_frequencies[first_groups].T,
-            angles,
+            None if log_gains is None else log_gains[seen].T,
+            None if angles is None else angles[seen].T,
         )
+
+    def _amplitudes(
+        self, subset: Subset, features: NDArray[np.int64]
+    ) -> tuple[Floats | None, Floats | None]:
+        """Return `ln g_ij` and `phi_ij` of features, features x classes; None: all are 0."""
+        amplitudes = self.cascade.amplitudes.get(subset)
+        if amplitudes is None:
+            return None, None
+        mass = self.cascade.model.corpora[subset].mass
+        with np.errstate(divide="ignore"):
+            of_entries = np.log(amplitudes.gains), amplitudes.angles
+        log_gains, angles = (
+            _rows(formulas.with_data(mass, values), features) if values.any() else None
+            for values in of_entries
+        )
+        return log_gains, angles
 
     def _taken(
         self,
@@ -381,7 +398,7 @@ class LeaveOneOut:
     def probabilities(self, hyper: Hyper) -> Floats:
         """Return `X_i` of each item by the model without it."""
         log_U, used = self.log_scores(hyper)
-        learnt = np.array([self.cascade.phase_sharpness(s) for s in self.cascade.policy])
+        learnt = np.array([self.cascade.learnt_sharpness(s) for s in self.cascade.policy])
         power = (hyper.power / (hyper.sharpness * learnt))[used][:, None]
         return formulas.probabilities_of_logarithms(
             log_U, power, self.frequencies, self.floor(hyper.floor)

@@ -14,7 +14,7 @@ import polars as pl
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from stc._core.corpus import Phases
+from stc._core.corpus import Amplitudes
 from stc._core.formulas import Floats, Hyper
 from stc._core.model import Model, label_repr
 from stc._core.observations import Column, Observations
@@ -130,8 +130,8 @@ def fit_phases(
     corpora, histories = dict(model.corpora), [pl.DataFrame(schema=PHASE_HISTORY)]
     for subset in filter(None, model.policy):
         cross = CrossFit.from_model(model, subset, observed, target, sample_weight, fold)
-        phases, history = _PhaseSearch(learner, cross, hyper).run()
-        corpora[subset] = replace(corpora[subset], phases=phases)
+        amplitudes, history = _PhaseSearch(learner, cross, hyper).run()
+        corpora[subset] = replace(corpora[subset], amplitudes=amplitudes)
         histories.append(history)
     return replace(model, corpora=corpora), pl.concat(histories)
 
@@ -160,7 +160,7 @@ class _PhaseSearch:
         limit = np.inf if learner.time_limit is None else learner.time_limit
         self.deadline = time.monotonic() + limit
 
-    def run(self) -> tuple[Phases | None, pl.DataFrame]:
+    def run(self) -> tuple[Amplitudes | None, pl.DataFrame]:
         with Progress("learning the phases", self.learner.verbose) as progress:
             choice = self._validated(progress) if self.learner.validation else self._first()
             phases = self._final(choice, progress)
@@ -214,12 +214,12 @@ class _PhaseSearch:
         by_step = [[curve[min(k, len(curve) - 1)] for curve in curves] for k in range(longest)]
         return [Metrics(*np.average(step, axis=0, weights=weights).tolist()) for step in by_step]
 
-    def _final(self, choice: Choice, progress: Progress) -> Phases | None:
+    def _final(self, choice: Choice, progress: Progress) -> Amplitudes | None:
         """Return the phases of the choice, learnt from all items."""
         if choice.penalty is None:
             sharpness, _ = best_sharpness(self.objective)
-            zero = np.zeros(self.cross.mass.nnz)
-            return None if sharpness == 1.0 else Phases(zero, sharpness)
+            neutral = Amplitudes.neutral(self.cross.mass.nnz)
+            return None if sharpness == 1.0 else replace(neutral, sharpness=sharpness)
         in_memory = len(self.parts) == 1
         weight = self.objective.weight if in_memory else self.cross.sample_weight
         descent = Descent(self.objective, scaled_penalty(choice.penalty, self.cross, weight))
@@ -227,7 +227,7 @@ class _PhaseSearch:
         progress.update(number, number + 1, text)
         if not in_memory:
             record = self._recorder(choice.penalty, None)
-            return Phases(*descent.run_batches(self.start, self._draw_objective(), record))
+            return _turned(descent.run_batches(self.start, self._draw_objective(), record))
         cheap = self.objective.amplitudes.nnz <= _CHEAP
         starts = [self.start, *self._more_starts()] if cheap else [self.start]
         results = []
@@ -235,7 +235,7 @@ class _PhaseSearch:
             progress.update(number, len(starts), text)
             point = descent.run(start, choice.steps, self._recorder(choice.penalty, None, number))
             results.append((descent.penalised(self.objective, point)[0], number, point))
-        return Phases(*min(results)[2])
+        return _turned(min(results)[2])
 
     def _more_starts(self) -> list[Point]:
         """Return other starts, because some descents end in a poor local minimum."""
@@ -259,7 +259,12 @@ class _PhaseSearch:
         return record
 
 
-def _log(choice: Choice, phases: Phases | None) -> None:
+def _turned(point: Point) -> Amplitudes:
+    """Return the phases of a point, with gains of 1."""
+    return Amplitudes(np.ones(len(point.angles)), *point)
+
+
+def _log(choice: Choice, phases: Amplitudes | None) -> None:
     """Log what was learnt, in one line."""
     sharpness = 1.0 if phases is None else phases.sharpness
     validated = not np.isnan(choice.metrics.loss)

@@ -214,7 +214,7 @@ class _Search:
             and len(first) == 1
             and model.interactions.order == 1
             and model.interactions.ngrams == 1
-            and not (first in cascade.phases and cascade.phases[first].angles.any())
+            and not (first in cascade.amplitudes and cascade.amplitudes[first].angles.any())
             and all(column.angles is None for column in answers.raw.columns)
         )
 

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from stc._core.model import Model
 from stc.io.json_values import json_text, to_json
 
-NUMBERS = {"mass": pl.Float64(), "support": pl.Int64(), "phase": pl.Float64()}
+# Of an entry; format 1 has no gains.
+NUMBERS = {
+    "mass": pl.Float64(), "support": pl.Int64(), "gain": pl.Float64(), "phase": pl.Float64()
+}  # fmt: skip
 # The most bytes of strings that are written or read at a time.
 MAX_BYTES = 1 << 28
 # Memory that each string of a list takes while it is read, besides its characters.

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._core.corpus import MIN_MASS, Entries
+from stc._core.corpus import MIN_MASS, Amplitudes, Entries
 from stc._core.schema import Schema
 from stc._core.tensor import Subset, Tuples
 from stc._core.vocabulary import Feature, Vocabulary
@@ -30,6 +30,7 @@ _VALID: dict[str, Callable[[pl.Series], pl.Series]] = {
     "set": lambda values: values >= 0,
     "mass": lambda values: (values >= MIN_MASS) & (values <= _MAX_MASS),
     "support": lambda values: (values > 0) & (values < 1 << 62),
+    "gain": lambda values: values.is_finite() & (values >= 0),
     "phase": lambda values: values.is_finite(),
 }
 
@@ -61,13 +62,15 @@ def read_entries(
         If the rows are not those of a model with this header.
     """
     names: dict[str, list[str]] = values["class_names"]
-    if dict(schema) not in (dict(file_schema(lists, names)) for lists in (False, True)):
+    gains = "gain" in schema  # format 1 has none
+    complete = schema if gains else pl.Schema({**schema, "gain": NUMBERS["gain"]})
+    if dict(complete) not in (dict(file_schema(lists, names)) for lists in (False, True)):
         columns = ", ".join(f"{name} ({kind})" for name, kind in file_schema(False, names).items())
         raise ModelFileError(f"its columns are not those of a model: {columns}")
     runs = _Runs(single=groups == 1)
     for frame in frames:
         if frame.height:
-            runs.add(frame, names)
+            runs.add(frame if gains else frame.with_columns(gain=pl.lit(1.0)), names)
     return _Numbering(values, runs, lists=schema["value"] != pl.String).run()
 
 
@@ -237,9 +240,9 @@ class _Numbering:
             if len(subset) > 1:
                 tuples[subset] = Tuples(features)
                 features = np.arange(len(features))
-            *columns, angles = (runs.column(name)[rows] for name in ("class", *NUMBERS))
+            *columns, gains, angles = (runs.column(name)[rows] for name in ("class", *NUMBERS))
             repeated = np.repeat(features, lengths[bounds[k] : bounds[k + 1]])
-            sets.append((Entries(repeated, *columns), angles))
+            sets.append((Entries(repeated, *columns), Amplitudes(gains, angles)))
         return NumberedEntries(vocabulary, tuples, sets)
 
     def _set_features(self, subset: Subset, runs: slice) -> NDArray[np.int64]:

@@ -49,7 +49,7 @@ from stc.io.shapes import (
 FORMAT = 2
 
 # The values of parameters that earlier files do not have.
-_ABSENT = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0, "scoring": None}
+_ABSENT = {"prior": 0.0, "sharpness": 1.0, "floor": 0.0, "scoring": None, "gains": None}
 # The names that parameters had in format 1.
 _RENAMED = {"max_tuples": "max_entries"}
 # The fields that format 1 did not have.
@@ -59,8 +59,8 @@ _NEW_FIELDS: dict[str, Any] = {"chosen": {}, "choices": None, "loo": None}
 PARAMETERS = frozenset(
     (
         "power", "balance", "entropy", "prior", "sharpness", "floor",
-        "dimensions", "policy", "phases", "interactions", "min_support", "max_features", "ngrams",
-        "continuous", "ordinal", "targets", "label_threshold", "missing", "tokenizer",
+        "dimensions", "policy", "phases", "gains", "interactions", "min_support", "max_features",
+        "ngrams", "continuous", "ordinal", "targets", "label_threshold", "missing", "tokenizer",
         "max_entries", "scoring",
     )
 )  # fmt: skip
@@ -323,10 +323,10 @@ FIELDS: dict[str, Field] = {
     ),
     "sharpness": Field(
         list_of(either(POSITIVE, NULL)),
-        "For each set, the sharpness of its phases; null if it has no phases.",
+        "For each set, the sharpness of its gains and phases; null if it has none.",
         lambda state, _: [
-            None if phases is None else phases.sharpness
-            for phases in map(state.model.phases.get, state.model.policy)
+            None if amplitudes is None else amplitudes.sharpness
+            for amplitudes in map(state.model.amplitudes.get, state.model.policy)
         ],
     ),
     "values": Field(

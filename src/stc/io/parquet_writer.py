@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._core.corpus import Amplitudes
 from stc._core.model import Model
 from stc._core.tensor import Subset
 from stc._core.vocabulary import parts_of
@@ -115,7 +116,7 @@ def _frames(
         used = np.flatnonzero(corpus.used_rows)  # of the columns of a sparse matrix, few
         rows = np.repeat(np.arange(len(used)), np.diff(mass.indptr)[used])
         features = _features(model, subset, used, schema)
-        angles = np.zeros(mass.nnz) if corpus.phases is None else corpus.phases.angles
+        amplitudes = corpus.amplitudes or Amplitudes.neutral(mass.nnz)
         for start, end in _slices(features["bytes"].to_numpy()[rows]):
             part = slice(start, end)
             yield pl.DataFrame(
@@ -125,7 +126,8 @@ def _frames(
                     **classes[mass.indices[part]].to_dict(),
                     "mass": mass.data[part],
                     "support": corpus.support[part],
-                    "phase": angles[part],
+                    "gain": amplitudes.gains[part],
+                    "phase": amplitudes.angles[part],
                 },
                 schema=schema,
             )

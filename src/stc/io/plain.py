@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from stc._core.corpus import Corpus, Phases
+from stc._core.corpus import Amplitudes, Corpus
 from stc._core.interactions import Interactions
 from stc._core.model import Model
 from stc._core.scales import Knots, Ranks
@@ -33,7 +33,7 @@ from stc.io.json_values import from_json, to_json
 _CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        FittedState, Model, Schema, Dimensions, TargetForm, Vocabulary, Tuples, Corpus, Phases,
+        FittedState, Model, Schema, Dimensions, TargetForm, Vocabulary, Tuples, Corpus, Amplitudes,
         Interactions, Knots, Ranks, ThresholdCounts, Roles, LooScore,
     )
 }  # fmt: skip

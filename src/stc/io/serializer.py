@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._core.corpus import Corpus, Entries, Phases
+from stc._core.corpus import Amplitudes, Corpus, Entries
 from stc._core.model import Model
 from stc._core.schema import Schema
 from stc._core.tensor import Subset, Tuples
@@ -56,12 +57,12 @@ class NumberedEntries(NamedTuple):
     vocabulary, tuples
         The features.
     sets
-        The entries of each set of the policy, with the phase of each.
+        The entries of each set of the policy, with the gain and the phase of each.
     """
 
     vocabulary: Vocabulary
     tuples: Mapping[Subset, Tuples]
-    sets: Sequence[tuple[Entries, NDArray[np.float64]]]
+    sets: Sequence[tuple[Entries, Amplitudes]]
 
 
 # --- to plain data ------------------------------------------------------------------------------
@@ -80,14 +81,15 @@ def entries_of(model: Model) -> pl.DataFrame:
         corpus = model.corpora[subset]
         mass = corpus.mass
         rows = np.repeat(np.arange(mass.shape[0]), np.diff(mass.indptr))
-        angles = np.zeros(mass.nnz) if corpus.phases is None else corpus.phases.angles
+        amplitudes = corpus.amplitudes or Amplitudes.neutral(mass.nnz)
         columns = {
             "set": pl.repeat(number, mass.nnz, dtype=pl.Int32, eager=True),
             "feature": _feature_texts(model, subset).gather(rows),
             "class": classes.gather(mass.indices),
             "mass": mass.data,
             "support": corpus.support,
-            "phase": angles,
+            "gain": amplitudes.gains,
+            "phase": amplitudes.angles,
         }
         parts.append(pl.DataFrame(columns, schema=ENTRIES))
     return pl.concat(parts)
@@ -142,13 +144,13 @@ def state_of(values: Mapping[str, Any], entries: NumberedEntries) -> FittedState
 def _model_of(values: Mapping[str, Any], entries: NumberedEntries) -> Model:
     corpora = {}
     sets = zip(values["sets"], entries.sets, values["sharpness"], strict=True)
-    for subset, (counted, angles), sharpness in sets:
+    for subset, (counted, amplitudes), sharpness in sets:
         size = entries.vocabulary.size if subset else 1
         if len(subset) > 1:
             size = entries.tuples[subset].size
         shape = size, len(values["classes"])
-        phases = None if sharpness is None else Phases(angles, sharpness)
-        corpora[subset] = Corpus.of_entries([counted], [counted.codes], shape, phases)
+        used = None if sharpness is None else replace(amplitudes, sharpness=sharpness)
+        corpora[subset] = Corpus.of_entries([counted], [counted.codes], shape, used)
     same = ("schema", "dimensions", "form", "classes", "declared", "scales", "interactions")
     return Model(
         policy=values["sets"],
@@ -180,8 +182,8 @@ def _numbered(values: Mapping[str, Any], entries: pl.DataFrame) -> NumberedEntri
             feature_numbers = {"[]": 0}
         features = _looked_up(rows["feature"], feature_numbers)
         classes = _looked_up(rows["class"], class_numbers)
-        mass, support, angles = (rows[name].to_numpy() for name in NUMBERS)
-        sets.append((Entries(features, classes, mass, support), angles))
+        mass, support, gains, angles = (rows[name].to_numpy() for name in NUMBERS)
+        sets.append((Entries(features, classes, mass, support), Amplitudes(gains, angles)))
     return NumberedEntries(vocabulary, tuples, sets)
 
 

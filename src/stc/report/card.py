@@ -14,7 +14,7 @@ from stc._core.schema import KIND_NAMES
 from stc._training.state import note_on_repeats
 from stc.classifier import SparseTensorClassifier
 from stc.explain import Answers, GlobalExplanation, label_text
-from stc.fitted import phases_are_given
+from stc.fitted import amplitudes_given
 from stc.report.names import Names, clipped
 
 # Maximal number of features per class, and of classes.
@@ -35,7 +35,7 @@ def model_card(model: SparseTensorClassifier, answers: Answers) -> dict[str, Any
         "Attributes": _number(model.n_features_in_),
         "Features": _number(len(model.get_feature_names_out())),
         "Classes": _number(len(mass)),
-        "Phases": _phases(model, answers),
+        "Gains and phases": _amplitudes(model, answers),
     }
     if len(fitted.dimensions.names) > 1:
         facts["Dimensions"] = clipped(", ".join(fitted.dimensions.names))
@@ -66,10 +66,10 @@ def model_card(model: SparseTensorClassifier, answers: Answers) -> dict[str, Any
     return {"facts": facts, "parameters": _parameters(model)}
 
 
-def _phases(model: SparseTensorClassifier, answers: Answers) -> str:
-    if not answers.cascade.phases:
+def _amplitudes(model: SparseTensorClassifier, answers: Answers) -> str:
+    if not answers.cascade.amplitudes:
         return "none"
-    source = "given" if phases_are_given(model.phases) else "learnt"
+    source = "learnt" if amplitudes_given(model.fitted_.parameters) is None else "given"
     return f"{source}, sharpness {model.sharpness_:.3g}"
 
 

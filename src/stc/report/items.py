@@ -274,7 +274,7 @@ class ItemData:
         Work is counted, not timed, so that the page is the same on every machine.
         """
         order = np.argsort(~self.mistaken, kind="stable")
-        if self._interacting or self.answers.cascade.phases:
+        if self._interacting or self.answers.cascade.amplitudes:
             limit = _COUNTERFACTUALS_TEXT if self._long else _COUNTERFACTUALS_SEARCHED
             return list(order[:limit].tolist())
         candidates = order[self.mistaken[order] | (order < _COUNTERFACTUALS)]

@@ -24,7 +24,7 @@ _TABLES = {
     "stc_features": "model INTEGER, key BLOB, feature VARCHAR",
     "stc_classes": "model INTEGER, number INTEGER, class VARCHAR",
     "stc_entries": "model INTEGER, feature BLOB, set INTEGER, class INTEGER, mass DOUBLE,"
-    " support BIGINT, phase DOUBLE",
+    " support BIGINT, gain DOUBLE, phase DOUBLE",
     "stc_batches": "model INTEGER, key BLOB, batch VARCHAR, written_at VARCHAR",
 }
 _TYPES = {
@@ -39,8 +39,8 @@ _ADD = """
     WHEN MATCHED THEN
         UPDATE SET mass = old.mass + new.mass, support = old.support + new.support
     WHEN NOT MATCHED AND new.support > 0 THEN
-        INSERT (model, feature, set, class, mass, support, phase)
-        VALUES (:model, new.feature, new.set, new.class, new.mass, new.support, new.phase)
+        INSERT (model, feature, set, class, mass, support, gain, phase)
+        VALUES (:model, new.feature, new.set, new.class, new.mass, new.support, new.gain, new.phase)
 """
 _ADD_FEATURES = """
     INSERT INTO stc_features SELECT :model, key, feature FROM new_rows

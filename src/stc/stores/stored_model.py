@@ -17,7 +17,7 @@ from stc import learning
 from stc.base import Learn, LearnerMixin, Unlearn
 from stc.classifier import SparseTensorClassifier, validated_parameters
 from stc.exceptions import ModelFileError, ModelNotFoundError, ParameterError, StoreError
-from stc.fitted import FittedModel, phases_are_given
+from stc.fitted import FittedModel, amplitudes_given
 from stc.io import (
     ENTRIES,
     Archive,
@@ -256,7 +256,7 @@ class StoredModel(LearnerMixin):
             if now["parameters"] != header["parameters"]:
                 changed = self._parameters(read_header(now))
                 model = learning.fit(changed, X, y, sample_weight, groups)
-            _check_given_phases(model)
+            _check_given_amplitudes(model)
             archive = to_archive(model.state, model.parameters)
             archive.header["parameters"] = now["parameters"]
             writing.forget()
@@ -271,7 +271,7 @@ class StoredModel(LearnerMixin):
 
         It is learnt before the transaction, where it blocks nobody, and again only if somebody
         else has changed the model's features or parameters meanwhile. To choose thresholds of
-        labels, or to check phases that were given, the whole model is needed.
+        labels, or to check gains and phases that are given, the whole model is needed.
         """
         header = self._header()
         delta = learn(self._blank(header), self._parameters(read_header(header)))
@@ -281,7 +281,7 @@ class StoredModel(LearnerMixin):
             now = _header_in(writing, self.name)
             parameters = self._parameters(read_header(now))
             thresholds = multilabel and parameters["label_threshold"] is None
-            if is_fitted(now) and (thresholds or phases_are_given(parameters["phases"])):
+            if is_fitted(now) and (thresholds or amplitudes_given(parameters)):
                 return work_on_whole(writing, now, parameters)
             part = delta
             if _basis(now) != _basis(header):
@@ -291,7 +291,7 @@ class StoredModel(LearnerMixin):
             if is_fitted(now):
                 after = _added(self._bare(now), _without_entries(part))
             else:
-                _check_given_phases(part)
+                _check_given_amplitudes(part)
             writing.add(_header_of(after, now), entries_of(part.model))
             copy = self._copy
             if not is_fitted(now):
@@ -307,7 +307,7 @@ class StoredModel(LearnerMixin):
         ) -> _Copy:
             before = self._in_transaction(writing)
             after = learn(before.fitted, parameters).with_batch(batch_id)
-            _check_given_phases(after)
+            _check_given_amplitudes(after)
             part = learn(self._blank(now), parameters)
             writing.add(_header_of(after, now), entries_of(part.model))
             return _Copy(writing.next_version, read_header(now), after)
@@ -333,7 +333,7 @@ class StoredModel(LearnerMixin):
                 writing.clear({name: now[name] for name in ("format", "parameters")})
             else:
                 assert counts is not None
-                _check_given_phases(after)
+                _check_given_amplitudes(after)
                 entries = entries_of(counts).with_columns(-pl.col("mass", "support"))
                 writing.add(_header_of(after, now), entries)
                 after = after.with_batch(marked)
@@ -350,7 +350,7 @@ class StoredModel(LearnerMixin):
                 raise self._not_fitted()
             fitted = before.fitted.with_parameters(self._parameters(before.parameters))
             after = changed(fitted)
-            _check_given_phases(after)
+            _check_given_amplitudes(after)
             for added in sorted(after.state.batches - fitted.state.batches):
                 writing.note(added)
             archive = to_archive(after.state, after.parameters)
@@ -529,13 +529,13 @@ def fitting(
         raise ParameterError(message, hint=hint) from None
 
 
-def _check_given_phases(fitted: FittedModel) -> None:
-    """Raise an error if the model lacks a class or feature of its parameter `phases`.
+def _check_given_amplitudes(fitted: FittedModel) -> None:
+    """Raise an error if the model lacks a class or feature of `gains` or `phases`.
 
     No other parameter can come to contradict the state by learning. Stored, it could not be opened.
     """
-    if phases_are_given(fitted.parameters["phases"]):
-        hint = "declare its classes, or change phases with set_params before"
+    if amplitudes_given(fitted.parameters):
+        hint = "declare its classes, or change gains and phases with set_params before"
         fitting(fitted, fitted.parameters, hint)
 
 

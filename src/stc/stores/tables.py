@@ -52,6 +52,7 @@ entries = sa.Table(
     sa.Column("class", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("mass", sa.Double, nullable=False),
     sa.Column("support", sa.BigInteger, nullable=False),
+    sa.Column("gain", sa.Double, nullable=False),
     sa.Column("phase", sa.Double, nullable=False),
     postgresql_with=_FREE_SPACE,
     sqlite_with_rowid=False,

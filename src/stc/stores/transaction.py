@@ -97,7 +97,7 @@ class Writing:
         """Add mass and support to existing entries, and insert new entries.
 
         Mass and support may be negative; an entry is deleted when its support reaches zero.
-        Existing entries keep their phase; new ones take the given phase.
+        Existing entries keep their gain and phase; new ones take those given.
         """
         self._add(header_json(header), *_keyed(entries))
 
@@ -200,12 +200,12 @@ def parsed_header(text: str, key: bytes) -> dict[str, Any]:
 def _keyed(entries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the keys of the features, and the entries with these keys; both unique and sorted."""
     entries = entries.select(*ENTRIES.names()).cast(ENTRIES)
-    for name in ("mass", "phase"):
+    for name in ("mass", "gain", "phase"):
         if not entries[name].is_finite().all():
             raise DataError(f"the {name} of an entry is not a finite number")
     if any(entries.null_count().row(0)):
         raise DataError("an entry lacks a value")
-    sums = pl.col("mass").sum(), pl.col("support").sum(), pl.col("phase").first()
+    sums = pl.col("mass", "support").sum(), pl.col("gain", "phase").first()
     entries = entries.group_by("set", "feature", "class").agg(*sums)
     features = entries.select(pl.col("feature").unique())
     check_json_series(features["feature"], "the feature")

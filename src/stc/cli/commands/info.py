@@ -69,7 +69,7 @@ def _facts(place: ModelPlace) -> dict[str, Any]:
         "entries": sum(int(corpus.mass.nnz) for corpus in model.corpora.values()),
         "dimensions": list(model.dimensions.names),
         "policy": estimator.policy_,
-        "phases": bool(model.phases),
+        "phases": bool(model.amplitudes),
         "parameters": {
             name: value if isinstance(value, int | float | str | list | dict | None) else str(value)
             for name, value in fitted.parameters.items()
