@@ -19,6 +19,7 @@ from stc._input.containers import encode
 from stc._input.scales import refuse_beyond, scales_of
 from stc._input.targets import encode_sample_weight, encode_target, encode_targets
 from stc._input.theta import with_theta
+from stc._input.weights import check_shares
 from stc.exceptions import DataError, ParameterError
 
 
@@ -125,6 +126,7 @@ class BatchReader:
         weights = encode_sample_weight(sample_weight, observed.n_items, column=roles.weight)
         if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
+        check_shares(target.column, weights)
         # Where no item has weight, all set the knots; counting raises the error.
         times = np.sign(weights) if weights.any() else np.ones_like(weights)
         scales = self.scales(observed, times) if model is None else dict(model.scales)
