@@ -266,6 +266,15 @@ class Observations:
         )
         return replace(self, columns=columns, names=names)
 
+    def like(self, some: Observations) -> Observations:
+        """Return the items with the attributes that some of them have, and their measurements."""
+        column_of = {column.attribute: column for column in self.columns}
+        columns = tuple(
+            replace(column_of[column.attribute], continuous=column.continuous)
+            for column in some.columns
+        )
+        return replace(self, columns=columns, names=some.names)
+
     def select(self, keep: NDArray[np.bool_]) -> Observations:
         """Return the items in `keep`."""
         columns = tuple(column.select(keep) for column in self.columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain, compress, pairwise
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -66,6 +66,16 @@ def encode(
     if ngrams != "auto" and ngrams > 1 and observed.kind != "documents":
         raise ParameterError(f"ngrams={ngrams} is for documents (strings); X holds {observed.kind}")
     return check_totals(replace(observed, missing=missing))
+
+
+def rows_of(X: Any, keep: NDArray[np.bool_]) -> Any:
+    """Return some items of frames, records, arrays or rows."""
+    if isinstance(X, (list, tuple)):
+        return list(compress(X, keep))
+    if is_pandas(X):
+        return X[keep]
+    frame = as_series(X) if as_series(X) is not None else as_frame(X)
+    return np.asarray(X)[keep] if frame is None else frame.filter(keep.tolist()).to_native()
 
 
 class _Options(NamedTuple):
