@@ -186,7 +186,7 @@ def test_a_relation_that_cannot_be_evaluated() -> None:
 def test_a_connection_can_be_used_after_an_error() -> None:
     connection = duckdb.connect()
     relation = connection.sql("SELECT k / 7 AS a, 'p' AS class, -1 AS w FROM range(900000) AS t(k)")
-    with pytest.raises(DataError, match="must be finite and not negative") as refused:
+    with pytest.raises(DataError, match="must be 0 or between 1e-100 and 1e100") as refused:
         paper_model().fit(relation, "class", "w")
     assert connection.sql("SELECT 1").fetchall() == [(1,)]
     assert refused.value.__traceback__ is not None  # with all that its frames refer to

@@ -224,6 +224,7 @@ class Cascade:
 
     def _blocks(self, observed: Observations) -> Iterator[tuple[Observations, NDArray[Any]]]:
         """Yield blocks of items with a limited number of tuples, and the numbers of the items."""
+        self.model.interactions.check_weights(observed)
         tuples = np.maximum(self.model.interactions.sizes(observed), 1.0)
         for subset in self.policy:
             if len(subset) > 1:

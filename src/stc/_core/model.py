@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus, Phases
 from stc._core.counting import BatchCounts, RunningCounts
+from stc._core.domain import MOST, class_too_heavy
 from stc._core.formulas import Floats, floor_of
 from stc._core.interactions import Interactions
 from stc._core.observations import Column, Observations
@@ -253,7 +254,16 @@ class Model:
             vocabulary=vocabulary,
             tuples=tuples,
             corpora=corpora,
-        )
+        )._checked()
+
+    def _checked(self) -> Model:
+        """Return the model, or raise if the sum of the weights of a class is too large."""
+        mass = self.class_mass
+        heavy = np.flatnonzero(mass > MOST)
+        if len(heavy):
+            class_ = heavy[0]
+            raise class_too_heavy(label_repr(self.classes[class_]), float(mass[class_]))
+        return self
 
     def without_items(self, observed: Observations, target: Column, sample_weight: Floats) -> Model:
         """Return the model without these items, as if they had never been learnt."""
@@ -440,7 +450,7 @@ class Model:
             vocabulary=vocabulary,
             tuples=tuples,
             corpora=corpora,
-        )
+        )._checked()
 
     def _check_same_features(self, other: Model) -> None:
         """Raise if the features of another model are made in another way."""

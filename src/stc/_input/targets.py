@@ -26,8 +26,6 @@ from stc.exceptions import DataError, DataTypeError, MissingLabelError, Paramete
 
 # Types that hold the labels of an item.
 _BAGS = (list, tuple, set, frozenset, np.ndarray)
-# The sum of the weights of any number of items must be finite.
-_MAX_SAMPLE_WEIGHT = 1e290
 
 
 def encode_target(y: Any, known: TargetForm | None = None) -> Target:
@@ -259,14 +257,6 @@ def encode_sample_weight(
             hint="give one weight for each item",
         )
     check_weights(weights, column=column, what=what)
-    heavy = np.flatnonzero(weights > _MAX_SAMPLE_WEIGHT)
-    if len(heavy):
-        item = int(heavy[0])
-        raise DataError(
-            f"{what} must be at most {_MAX_SAMPLE_WEIGHT}, got {weights[item]}",
-            column=column,
-            item=item,
-        )
     return weights
 
 
@@ -374,8 +364,7 @@ def _encode_distributions(y: list[Any]) -> Column:
     offsets = offsets_of(lengths)
     flat = list(chain.from_iterable(weights.values() for weights in y))
     weights = as_weights(flat, offsets, what="the weight of a class in y")
-    with np.errstate(over="ignore"):
-        totals = sum_by_item(weights, offsets)
+    totals = sum_by_item(weights, offsets)
     check_weights(totals, what="the sum of the weights of the classes in y")
     _refuse(totals == 0, DataError("the weights of the classes in y are all zero"))
     classes, codes = _factorize_flat(list(chain.from_iterable(y)), offsets)

@@ -31,6 +31,8 @@ ENTRIES = pl.Schema(
         **NUMBERS,
     }
 )
+# The feature of the entries of the empty set, which hold the classes alone.
+OF_CLASSES = "[]"
 
 
 class Archive(NamedTuple):
@@ -99,7 +101,7 @@ def _feature_texts(model: Model, subset: Subset) -> pl.Series:
     A column of a sparse matrix, which has no name, is its number.
     """
     if not subset:
-        return pl.Series(["[]"], dtype=pl.String)
+        return pl.Series([OF_CLASSES], dtype=pl.String)
     if model.schema.kind == "counts":
         return pl.Series([f"[{k}]" for k in range(model.vocabulary.size)], dtype=pl.String)
     pairs = [""] * model.vocabulary.size
@@ -177,7 +179,7 @@ def _numbered(values: Mapping[str, Any], entries: pl.DataFrame) -> NumberedEntri
         elif subset:
             feature_numbers = {text: part[0] for text, part in parts.items() if len(part) == 1}
         else:
-            feature_numbers = {"[]": 0}
+            feature_numbers = {OF_CLASSES: 0}
         features = _looked_up(rows["feature"], feature_numbers)
         classes = _looked_up(rows["class"], class_numbers)
         mass, support, angles = (rows[name].to_numpy() for name in NUMBERS)

@@ -8,7 +8,6 @@ those of narwhals are as fast, but fail for a column named `a.b`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import duckdb
 import polars as pl
 from duckdb import ColumnExpression, ConstantExpression, FunctionExpression
 
+from stc._core.domain import LEAST, MOST
 from stc._utils.file_formats import find_format, write_frames
 from stc.exceptions import DataError, ParameterError
 from stc.sources.faults import first_line
@@ -147,16 +147,16 @@ def _incomplete_columns(relation: Any, plan: GroupPlan) -> set[str] | None:
         *(FunctionExpression("count", ColumnExpression(name)) for name in names),
     ]
     if plan.weight is not None:
-        asked += [
-            FunctionExpression(bound, ColumnExpression(plan.weight)) for bound in ("min", "max")
-        ]
+        weights = FunctionExpression("nullif", ColumnExpression(plan.weight), ConstantExpression(0))
+        asked += [FunctionExpression(bound, weights) for bound in ("min", "max")]
     ((rows, *results),) = relation.aggregate(asked).fetchall()
     incomplete = {name for name, count in zip(names, results, strict=False) if count < rows}
     if incomplete & required:
         return None
-    # NaN is greater than any number.
-    if plan.weight is not None and rows and not 0 <= results[-2] <= results[-1] < math.inf:
-        return None
+    if plan.weight is not None and results[-1] is not None:  # else all weights are 0
+        least, most = results[-2:]
+        if not LEAST <= least <= most <= MOST:  # NaN is greater than any number
+            return None
     return incomplete
 
 
