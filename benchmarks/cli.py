@@ -5,8 +5,8 @@ fit: `stc fit` on a CSV of 5,000,000 rows x 20 columns of Zipf strings and a cla
 `group_by(column, class).len()`, after reading it once. Each run is a separate process,
 including its start-up; the peak memory is that of the process. start: `stc --help`.
 file: save and load of the model of the training texts of 20 Newsgroups, and its size.
-columns: `stc fit` with its defaults on a CSV of 100 rows and up to 40,000 columns: the time at twice
-the columns, as a ratio; CPU time, because that of a shared machine varies.
+columns: `stc fit` with its defaults on a CSV of 100 rows and up to 40,000 columns: the time at
+twice the columns, as a ratio; CPU time, because that of a shared machine varies.
 """
 
 from __future__ import annotations
