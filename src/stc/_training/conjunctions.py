@@ -84,8 +84,8 @@ def choose_conjunctions(items: Items, form: TargetForm, hyper: Hyper, goal: Goal
     """
     usable = _usable(items)
     # One more than are ever tried stand for all of them, of which there may be billions.
-    pairs = list(islice(combinations(usable, 2), _MOST_CANDIDATES + 1))
-    triples = list(islice(combinations(usable, 3), _MOST_WHOLE + 1))
+    pairs: list[Names] = list(islice(combinations(usable, 2), _MOST_CANDIDATES + 1))
+    triples: list[Names] = list(islice(combinations(usable, 3), _MOST_WHOLE + 1))
     best = _tried(items, form, Interactions(), hyper, goal) if pairs else None
     if best is None:
         return None
