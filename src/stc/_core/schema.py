@@ -56,7 +56,8 @@ class Schema:
                 "the model was learnt from records, and X has columns without names",
                 hint="give records or a frame with named columns",
             )
-        absent = [name for name in self.names if name not in batch.names]
+        given = set(batch.names)
+        absent = [name for name in self.names if name not in given]
         if absent and self.missing == "category":
             raise DataError(
                 "X has no such column, and with missing='category' an absent column "
@@ -129,7 +130,8 @@ class Schema:
         """Raise if `owner` has attributes that cannot be added to this schema."""
         if len(names) == len(self.names):
             return
-        column = next(name for name in names if name not in self.names)
+        known = set(self.names)
+        column = next(name for name in names if name not in known)
         if self.closed:
             raise DataError(f"only {owner} has this attribute", column=column)
         if self.missing == "category":

@@ -57,7 +57,8 @@ def _cells(observed: Observations, theta: Any) -> Floats:
     frame = as_frame(theta)
     if frame is not None:
         if observed.named:
-            absent = [name for name in observed.names if name not in frame.columns]
+            known = set(frame.columns)
+            absent = [name for name in observed.names if name not in known]
             if absent:
                 raise DataError(f"theta has no column {absent[0]!r}", hint="X has this column")
             frame = frame.select(observed.names)

@@ -74,7 +74,8 @@ class Source:
         """Return the columns to learn from, without those taken as targets or weight."""
         selected = self.columns or ((self.text,) if self.text else self.backend.names)
         check_columns((*selected, *self.ignored, *taken), self.backend.names)
-        left = tuple(name for name in selected if name not in (*self.ignored, *taken))
+        others = {*self.ignored, *taken}
+        left = tuple(name for name in selected if name not in others)
         if not left:
             raise DataError("the data has no column besides the targets")
         return left

@@ -189,8 +189,9 @@ def with_progress(
 
 def check_columns(columns: Iterable[str], names: Sequence[str], path: str | None = None) -> None:
     """Raise an error for the first column that is not among the names."""
+    known = set(names)
     for column in columns:
-        if column not in names:
+        if column not in known:
             error = MissingColumnError(column, names)
             error.path = path
             raise error

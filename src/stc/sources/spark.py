@@ -138,8 +138,8 @@ class SparkBackend:
     def _selected(self, columns: Sequence[str]) -> Any:
         """Return columns under numbered names: Spark confuses `a` with `A`, and splits `a.b`."""
         check_columns(columns, self.names)
-        numbered = self._frame.toDF(*(f"c{place}" for place in range(len(self.names))))
-        return numbered.select(*(f"c{self.names.index(name)}" for name in columns))
+        number = {name: f"c{place}" for place, name in enumerate(self.names)}
+        return self._frame.toDF(*number.values()).select(*map(number.__getitem__, columns))
 
     def _coalesced(self, selected: Any) -> Any:
         """Return the same rows in fewer partitions, so that fewer models are added up."""
