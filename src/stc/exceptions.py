@@ -308,6 +308,19 @@ class ModelFileError(StcError, ValueError):
     """
 
 
+class ForkedProcessError(StcError, RuntimeError):
+    """Raised in a forked process for what needs polars' threads, which a fork does not copy.
+
+    Predictions for items in memory do not need them.
+
+    Examples
+    --------
+    >>> from stc.exceptions import ForkedProcessError, StcError
+    >>> issubclass(ForkedProcessError, StcError)
+    True
+    """
+
+
 class StoreError(StcError, RuntimeError):
     """Raised when a store cannot do what it is asked; nothing is half-written.
 

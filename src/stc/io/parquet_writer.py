@@ -19,6 +19,7 @@ from stc._core.vocabulary import parts_of
 from stc._training.state import FittedState
 from stc._utils.atomic import atomic_write
 from stc._utils.file_formats import lazy_frame_of
+from stc._utils.forking import refuse_without_pool
 from stc._version import __version__
 from stc.exceptions import DataError
 from stc.io.columns import MAX_BYTES, file_schema, text_size
@@ -56,6 +57,7 @@ def write_model(state: FittedState, parameters: Mapping[str, Any], path: str | P
     Path
         The file.
     """
+    refuse_without_pool()
     model = state.model
     header = header_of(state, parameters, file=True)
     header_text = json.dumps(header, ensure_ascii=False, allow_nan=False)
