@@ -389,6 +389,21 @@ class SourceFileError(StcError, FileNotFoundError):
     """
 
 
+class OutputFileError(StcError, OSError):
+    """Raised when a file cannot be written where it is asked for; nothing is changed there.
+
+    Examples
+    --------
+    >>> import stc
+    >>> from stc.exceptions import OutputFileError
+    >>> try:
+    ...     stc.SparseTensorClassifier().fit([["a"]], ["x"]).save("/")
+    ... except OutputFileError as error:
+    ...     print(error)
+    /: is a folder; name a file
+    """
+
+
 class HardlyCategoricalWarning(UserWarning):
     """A column of measurements was given where categories are expected.
 
