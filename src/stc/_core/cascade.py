@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from stc._core.model import Model
 from stc._core.observations import Observations
 from stc._core.scoring import Contributions, Scorer, seen_share
 from stc._core.tensor import Dimensions, Subset
+from stc._utils.forking import new_lock
 from stc.exceptions import DataError, ParameterError
 
 # Largest number of tuples in a block of items.
@@ -96,7 +96,7 @@ class Cascade:
         self.max_entries = max_entries
         self.phases = model.phases if phases is None else phases
         self._scorers: dict[Subset, Scorer] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         # The exponents are 1 / power. That of the empty set is not used: its scores are all 0.
         self._powers = hyper.power / np.array(list(map(self.sharpness, policy)))
         self._frequencies = model.frequencies, model.floor(hyper.floor)
@@ -105,7 +105,7 @@ class Cascade:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
+        self.__dict__.update(state, _lock=new_lock())
 
     def scorer(self, subset: Subset) -> Scorer:
         """Return the scorer of a set, with its weights."""

@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from stc._utils.forking import refuse_without_pool
 from stc._utils.names import first_repeated
 from stc.exceptions import DataError, DataTypeError, MissingColumnError, StcError
 
@@ -69,6 +70,7 @@ def as_frame(data: Any, column: str | None = None) -> nw.DataFrame[Any] | None:
     except nw.exceptions.DuplicateError as error:
         raise _duplicate_error(data) from error
     if isinstance(frame, nw.LazyFrame):
+        refuse_without_pool()
         with library_errors("the lazy frame"):
             if column is not None and column in frame.collect_schema():
                 frame = frame.select(column)

@@ -127,13 +127,13 @@ def fit_phases(
     classes = np.argmax(target.matrix().toarray(), axis=1)
     n_folds = min(learner.folds, observed.n_items)
     fold = stratified_folds(classes, n_folds, check_random_state(learner.random_state))
-    corpora, histories = dict(model.corpora), [pl.DataFrame(schema=PHASE_HISTORY)]
+    corpora, history = dict(model.corpora), pl.DataFrame(schema=PHASE_HISTORY)
     for subset in filter(None, model.policy):
         cross = CrossFit.from_model(model, subset, observed, target, sample_weight, fold)
-        phases, history = _PhaseSearch(learner, cross, hyper).run()
+        phases, of_set = _PhaseSearch(learner, cross, hyper).run()
         corpora[subset] = replace(corpora[subset], phases=phases)
-        histories.append(history)
-    return replace(model, corpora=corpora), pl.concat(histories)
+        history = history.vstack(of_set)
+    return replace(model, corpora=corpora), history
 
 
 def _check(learner: PhaseLearner) -> None:

@@ -19,6 +19,7 @@ from stc._core.observations import Column, Observations
 from stc._core.scales import apply_scales
 from stc._core.scoring import Contributions
 from stc._core.vocabulary import Feature, feature_name, parts_of
+from stc._utils.forking import pool_is_lost
 from stc.explain.names import ClassNames
 
 # Up to so many contributions NumPy sorts faster than polars with its threads.
@@ -61,7 +62,7 @@ class NamedContributions(NamedTuple):
     def order(self) -> NDArray[Any]:
         """Return the order by item, then amount (descending), then name of the feature."""
         ranks = self.ranks()[self.places]
-        if len(ranks) <= _FEW:
+        if len(ranks) <= _FEW or pool_is_lost():
             return np.lexsort((ranks, -self.amounts, self.items))
         table = pl.DataFrame({"item": self.items, "amount": self.amounts, "rank": ranks})
         order = pl.arg_sort_by(table.columns, descending=[False, True, False])
@@ -191,8 +192,9 @@ class Answers:
                 value = value_of(column, code)
                 name = feature_name(column.attribute, value)
                 rows.append((item, column.attribute, value, name))
+        rows.sort(key=lambda row: row[0])
         schema = {"item": pl.Int64} | dict.fromkeys(("attribute", "value", "feature"), pl.String)
-        return pl.DataFrame(rows, schema=schema, orient="row").sort("item", maintain_order=True)
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _seen_features(self) -> NDArray[np.bool_]:
         """Return which features of the vocabulary occur in any set of the policy."""

@@ -19,7 +19,8 @@ from stc._core.tensor import Subset
 from stc._core.vocabulary import parts_of
 from stc._training.state import FittedState
 from stc._utils.atomic import atomic_write
-from stc._utils.file_formats import lazy_frame_of
+from stc._utils.file_formats import MODEL_KEY, lazy_frame_of
+from stc._utils.forking import refuse_without_pool
 from stc._version import __version__
 from stc.exceptions import DataError, ModelFileError
 from stc.io.columns import MAX_BYTES, file_schema, text_size
@@ -28,7 +29,7 @@ from stc.io.footer import MAX_ROWS, read_footer
 from stc.io.header import header_of
 
 # Keys of the metadata.
-HEADER, DIGEST, VERSION = "stc", "stc.digest", "stc.version"
+HEADER, DIGEST, VERSION = MODEL_KEY, "stc.digest", "stc.version"
 # Rows that are written at a time.
 _ROWS = MAX_ROWS // 2
 # Commas and brackets that a header may have: what they separate takes far more memory than text.
@@ -57,6 +58,7 @@ def write_model(state: FittedState, parameters: Mapping[str, Any], path: str | P
     Path
         The file.
     """
+    refuse_without_pool()
     model = state.model
     header = header_of(state, parameters, file=True)
     header_text = json.dumps(header, ensure_ascii=False, allow_nan=False)

@@ -16,6 +16,7 @@ from stc._core.schema import Schema
 from stc._core.tensor import Subset, Tuples
 from stc._core.vocabulary import Attribute, Feature, Value, Vocabulary
 from stc._training.state import FittedState
+from stc._utils.forking import refuse_without_pool
 from stc.exceptions import ModelFileError
 from stc.io.columns import NUMBERS
 from stc.io.header import as_tuple, header_of, values_of
@@ -76,6 +77,7 @@ def to_archive(state: FittedState, parameters: Mapping[str, Any]) -> Archive:
 
 def entries_of(model: Model) -> pl.DataFrame:
     """Return the entries of the corpora of all sets, in the columns of ENTRIES."""
+    refuse_without_pool()
     classes = pl.Series([json_text(to_json(label)) for label in model.classes], dtype=pl.String)
     parts = []
     for number, subset in enumerate(model.policy):

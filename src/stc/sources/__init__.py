@@ -12,6 +12,7 @@ import polars as pl
 from narwhals import dependencies
 
 from stc._utils.file_formats import find_format
+from stc._utils.forking import refuse_without_pool
 from stc._utils.optional import optional
 from stc.exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
 from stc.sources.files import FileBackend, scan_files
@@ -69,6 +70,9 @@ class Source:
     columns: tuple[str, ...] | None = None
     ignored: tuple[str, ...] = ()
     text: str | None = None
+
+    def __post_init__(self) -> None:
+        refuse_without_pool()
 
     def attributes(self, taken: Sequence[str]) -> tuple[str, ...]:
         """Return the columns to learn from, without those taken as targets or weight."""
@@ -156,6 +160,7 @@ def source_of(X: Any) -> Source | None:
     is a document.
     """
     if isinstance(X, Source):
+        refuse_without_pool()
         return X
     if isinstance(X, pl.LazyFrame):
         return None
@@ -176,6 +181,7 @@ def _backend(
 
         return SQLBackend.of(data, table)
     if isinstance(data, str | Path):
+        refuse_without_pool()
         return scan_files(data, separator)
     if isinstance(data, pl.LazyFrame):
         return FileBackend(data)

@@ -121,7 +121,7 @@ class FileBackend:
     def predict(self, task: Predictor, to: Any) -> Any:
         """Write the predictions to a file, in the format of its suffix, and return its path."""
         batches = self.frames(task.columns, task.copied)
-        return write_frames(task.over(batches), task.schema, to)
+        return write_frames(task.over(batches), task.schema, to, self.paths)
 
     @property
     def _files(self) -> list[tuple[str | None, pl.LazyFrame]]:
