@@ -333,7 +333,7 @@ class FittedModel:
         cascade = self.cascade
         names = np.empty(len(cascade.policy), dtype=object)
         names[:] = [self.model.dimensions.named(subset) for subset in cascade.policy]
-        used: NDArray[np.object_] = names[cascade.scores(self.observe(X))[1]]
+        used: NDArray[np.object_] = names[cascade.log_scores(self.observe(X))[1]]
         return used
 
     def coverage(self, X: Items) -> NDArray[np.float64]:

@@ -39,6 +39,8 @@ class NamedContributions(NamedTuple):
         Index in `features` of each contribution.
     amounts, angles
         Modulus and argument of each contribution.
+    scales
+        The amounts of an item that are too small for a double are divided by `exp(scales)`.
     """
 
     features: list[tuple[Feature, ...]]
@@ -46,6 +48,7 @@ class NamedContributions(NamedTuple):
     places: NDArray[Any]
     amounts: Floats
     angles: Floats
+    scales: Floats
 
     def along(self) -> tuple[Floats, Floats]:
         """Return the projection of each contribution on its item's sum, and the angle to it."""
@@ -84,7 +87,7 @@ class NamedContributions(NamedTuple):
 
 
 _NO_CONTRIBUTIONS = Contributions(
-    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), *(np.zeros(0),) * 3
 )
 
 
@@ -122,11 +125,11 @@ class Answers:
 
     @cached_property
     def _scored(self) -> tuple[Floats, NDArray[np.int64]]:
-        return self.cascade.scores(self.observed)
+        return self.cascade.log_scores(self.observed)
 
     @property
-    def scores(self) -> Floats:
-        """Scores `U_i`, items x classes."""
+    def log_scores(self) -> Floats:
+        """Logarithms `ln U_i` of the scores, items x classes."""
         return self._scored[0]
 
     @property

@@ -220,7 +220,9 @@ class _Search:
 
     def _score_changes(self) -> tuple[Floats, Floats]:
         """Return the scores of the item, and the change of the scores by each edit."""
-        scores, _, totals = self.perturbations.scores([[], *([edit] for edit in self.edits)])
+        log_scores, _, totals = self.perturbations.scores([[], *([edit] for edit in self.edits)])
+        highest = log_scores.max()
+        scores = np.exp(log_scores - (highest if np.isfinite(highest) else 0.0))
         # The weights of the values sum to 1 in every copy: undo this normalisation.
         power = self.perturbations.answers.cascade.hyper.power
         scores = scores * (totals / (totals[0] or 1.0))[:, None] ** power

@@ -424,7 +424,7 @@ class LocalExplanation(TableMixin):
     def _because(self, place: int, reasons: list[str]) -> str:
         if reasons:
             return f"because {', '.join(reasons)}"
-        if self.answers.scores[place].any():
+        if np.isfinite(self.answers.log_scores[place]).any():
             return "nothing speaks for it"
         if self.coverage[place]:
             return "what is known of it says nothing; the class frequencies decide"
