@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from stc._input.cells import Categories, Values
 from stc._input.values import is_missing, string_series
+from stc.exceptions import DataError
 
 
 def is_pandas(native: Any) -> bool:
@@ -37,6 +38,30 @@ def strings_of(series: nw.Series[Any], what: str) -> pl.Series:
     return string_series([None if is_missing(cell) else cell for cell in native.tolist()], what)
 
 
+def labels_of(series: nw.Series[Any]) -> Any:
+    """Return labels that are not strings as an array or a list; moments keep zone and precision."""
+    native = series.to_native()
+    pandas = is_pandas(native)
+    arrow = arrow_of(native) if pandas else native
+    uuids = uuids_of(arrow)
+    if uuids is not None:
+        return uuids
+    if series.dtype == nw.Datetime and series.dtype.time_zone is not None:  # type: ignore[attr-defined]
+        if pandas and arrow is None:
+            return native.tolist()
+        moments = series.to_polars()
+        nanoseconds = getattr(moments.dtype, "time_unit", None) == "ns"
+        if nanoseconds and (moments.to_physical() % 1000 != 0).any():
+            raise DataError(
+                "labels with a time zone and nanoseconds have no type in Python",
+                hint="cast them to microseconds, or give strings",
+            )
+        return moments.to_list()
+    # NumPy has no integers of 128 bits.
+    wide = series.dtype in (nw.Int128, nw.UInt128)
+    return series.to_list() if wide else series.to_numpy()
+
+
 def values_of(column: Any) -> Values:
     """Return the values of a column; most need no Arrow, which refuses mixed objects."""
     if hasattr(column, "cat") and hasattr(column.cat, "categories"):
@@ -56,11 +81,16 @@ def values_of(column: Any) -> Values:
 
 
 def values_of_arrow(array: Any) -> Values:
-    """Return the values of an Arrow array; polars would take a UUID for its bytes."""
-    if getattr(array.type, "extension_name", None) == "arrow.uuid":
-        cells: list[Any] = array.to_pylist()
-        return cells
-    return pl.Series(array)
+    """Return the values of an Arrow array."""
+    uuids = uuids_of(array)
+    return pl.Series(array) if uuids is None else uuids
+
+
+def uuids_of(array: Any) -> list[Any] | None:
+    """Return the values of an Arrow array of UUIDs, bytes to polars; None for another array."""
+    if getattr(getattr(array, "type", None), "extension_name", None) != "arrow.uuid":
+        return None
+    return list(array.to_pylist())
 
 
 def values_of_numpy(cells: NDArray[Any]) -> Values:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.formulas import Floats
-from stc._core.model import union_of_classes
+from stc._core.labels import places_of, union_of_classes
 from stc._core.observations import Column, Observations
 from stc._core.target import Target
 from stc._training.item_hashes import class_hashes, item_hashes, orders_of
@@ -308,7 +308,7 @@ def _concatenated(one: Target, other: Target) -> Target:
     classes = reduce(union_of_classes, parts)
     column = Column.concatenated(
         [
-            replace(target.column, values=np.searchsorted(classes, values).tolist())
+            replace(target.column, values=places_of(classes, values).tolist())
             for target, values in zip((one, other), parts, strict=True)
         ]
     )
