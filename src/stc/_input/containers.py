@@ -98,7 +98,8 @@ def _encode(X: Any, options: _Options, counts: bool) -> Observations:
             _check_width(X, options.ngrams.max_entries)
         return _encode_sparse(X)
     if counts and _is_rows(X):
-        return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
+        present = np.ma.filled(X, 0) if np.ma.isMaskedArray(X) else X  # a masked count is absent
+        return _encode_sparse(sparse.csr_array(np.asarray(present, dtype=np.float64)))
     if isinstance(X, (list, tuple)):
         return _encode_sequence(X, options)
     series = as_series(X)
@@ -240,7 +241,10 @@ def _encode_columns(
 
 def _encode_sequence(X: Any, options: _Options) -> Observations:
     if isinstance(X, Mapping):
-        raise DataTypeError("X is one record", hint="give a list of records, [record]")
+        raise DataTypeError(
+            "X is one record",
+            hint="give a list of records, [record]; of columns make a frame, pl.DataFrame(X)",
+        )
     if isinstance(X, str):
         raise DataError("X is one document", hint="give a list of documents, [text]")
     if isinstance(X, Iterator):
