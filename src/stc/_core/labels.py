@@ -104,7 +104,15 @@ def _order(labels: list[Any]) -> list[int]:
 
 
 def union_of_classes(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted classes of both, or raise for types that NumPy would convert."""
+    """Return the sorted classes of both, or raise for labels of other types.
+
+    Parameters
+    ----------
+    ours
+        Classes, sorted; returned as they are if they have all labels of `theirs`.
+    theirs
+        Labels in any order.
+    """
     if not len(ours):
         return distinct_labels(theirs)[0]
     if not len(theirs):

@@ -305,7 +305,7 @@ class _Smallest(NamedTuple):
 def _concatenated(one: Target, other: Target) -> Target:
     """Return the targets of the items of both."""
     parts = [np.asarray(target.column.values) for target in (one, other)]
-    classes = reduce(union_of_classes, parts)
+    classes = reduce(union_of_classes, parts, parts[0][:0])  # the values of a part are in no order
     column = Column.concatenated(
         [
             replace(target.column, values=places_of(classes, values).tolist())
