@@ -55,6 +55,7 @@ def test_an_array_gives_back_every_label(labels: list[Any]) -> None:
         (np.array([61], dtype="m8[s]"), [timedelta(seconds=61)]),
         (np.array([NANO]), [NANO]),
         (np.array(["12000-01-02"], dtype="M8[D]"), [np.datetime64("12000-01-02")]),
+        (np.array([2**62], dtype="m8[ms]"), [np.timedelta64(2**62, "ms")]),
     ],
 )
 def test_moments_are_objects_of_python_where_it_has_them(moments: Any, expected: Any) -> None:

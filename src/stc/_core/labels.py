@@ -53,7 +53,8 @@ def label_list(labels: NDArray[Any]) -> list[Any]:
     days = labels.dtype == "M8[D]"
     exact = labels if days else labels.astype(f"{labels.dtype.kind}8[us]")
     converted = exact.tolist()
-    lost = (exact != labels).any() or any(isinstance(label, int) for label in converted)
+    back = exact.astype(labels.dtype)  # not the same where digits were cut or overflowed
+    lost = (back != labels).any() or any(isinstance(label, int) for label in converted)
     return list(labels) if lost else list(converted)
 
 
