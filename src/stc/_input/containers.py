@@ -17,10 +17,11 @@ from scipy import sparse
 
 from stc._core.domain import first_outside
 from stc._core.observations import Column, Missing, Observations
+from stc._input.arrays import values_of_arrow, values_of_numpy
 from stc._input.cells import Values, column_of_cells, column_of_values
 from stc._input.columns import as_frame, as_series, check_records, library_errors
 from stc._input.documents import NGrams, Tokenizer, column_of_ngrams, columns_of_documents
-from stc._input.pandas import is_pandas, strings_of, values_of, values_of_arrow, values_of_numpy
+from stc._input.pandas import is_pandas, strings_of, values_of
 from stc._input.values import STRINGS, is_missing, naming_items, string_series, unmasked
 from stc._input.weights import check_totals, check_weights
 from stc._utils.threads import thread_map

@@ -20,8 +20,9 @@ from stc._core.labels import distinct_labels, label_array, plain_label
 from stc._core.observations import Column, item_offsets, items_of, offsets_of, sum_by_item
 from stc._core.product import cartesian_product, object_array
 from stc._core.target import Target, TargetForm
+from stc._input.arrays import uuids_of
 from stc._input.columns import as_frame, as_series, library_errors
-from stc._input.pandas import labels_of, strings_of, uuids_of
+from stc._input.pandas import labels_of, strings_of
 from stc._input.scalars import EXACT_FLOAT, code_series
 from stc._input.values import is_missing, naming_items, string_series, unmasked
 from stc._input.weights import as_floats, as_weights, check_weights
