@@ -49,6 +49,14 @@ class Schema:
     def check_readable(self, batch: Schema) -> None:
         """Raise if a model of this schema cannot read a batch."""
         self._check(batch, "X")
+        strange = next((name for name in batch.names if name not in self.names), None)
+        if strange is not None and not (self.named or batch.closed) and self.kind == "table":
+            raise DataError(
+                "the model was learnt from an array, whose columns have no names but "
+                f"x0 to x{len(self.names) - 1}, and X has records with this key",
+                column=strange,
+                hint="give rows of values in the order of the array",
+            )
         if self.closed or not batch.closed or self.kind != "table":
             return
         if not batch.named:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.ma.core import MaskedConstant
 from numpy.typing import NDArray
 
 from stc._core.observations import Column, Missing, item_offsets, items_of, offsets_of, run_starts
@@ -85,7 +86,7 @@ def _column_of_categories(attribute: str | None, values: Categories, missing: Mi
 
 def _is_several(kind: type) -> bool:
     """Return whether a cell of this type holds several values."""
-    if issubclass(kind, (str, bytes)):
+    if issubclass(kind, (str, bytes, MaskedConstant)):
         return False
     return issubclass(kind, (list, tuple, Mapping, AbstractSet, np.ndarray)) or (
         hasattr(kind, "__iter__") and hasattr(kind, "__len__") and hasattr(kind, "to_list")

@@ -17,10 +17,11 @@ from scipy import sparse
 
 from stc._core.domain import first_outside
 from stc._core.observations import Column, Missing, Observations
+from stc._input.arrays import values_of_arrow, values_of_numpy
 from stc._input.cells import Values, column_of_cells, column_of_values
 from stc._input.columns import as_frame, as_series, check_records, library_errors
 from stc._input.documents import NGrams, Tokenizer, column_of_ngrams, columns_of_documents
-from stc._input.pandas import is_pandas, strings_of, values_of, values_of_arrow, values_of_numpy
+from stc._input.pandas import is_pandas, strings_of, values_of
 from stc._input.values import STRINGS, is_missing, naming_items, string_series, unmasked
 from stc._input.weights import check_totals, check_weights
 from stc._utils.threads import thread_map
@@ -98,7 +99,8 @@ def _encode(X: Any, options: _Options, counts: bool) -> Observations:
             _check_width(X, options.ngrams.max_entries)
         return _encode_sparse(X)
     if counts and _is_rows(X):
-        return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
+        present = np.ma.filled(X, 0) if np.ma.isMaskedArray(X) else X  # a masked count is absent
+        return _encode_sparse(sparse.csr_array(np.asarray(present, dtype=np.float64)))
     if isinstance(X, (list, tuple)):
         return _encode_sequence(X, options)
     series = as_series(X)
@@ -240,7 +242,10 @@ def _encode_columns(
 
 def _encode_sequence(X: Any, options: _Options) -> Observations:
     if isinstance(X, Mapping):
-        raise DataTypeError("X is one record", hint="give a list of records, [record]")
+        raise DataTypeError(
+            "X is one record",
+            hint="give a list of records, [record]; of columns make a frame, pl.DataFrame(X)",
+        )
     if isinstance(X, str):
         raise DataError("X is one document", hint="give a list of documents, [text]")
     if isinstance(X, Iterator):

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._core.labels import label_list
 from stc._input.moments import date_text, time_text
 from stc._input.values import STRINGS, canonical, raise_value_error
 from stc.exceptions import DataTypeError
@@ -136,8 +137,8 @@ def _code_temporal(series: pl.Series) -> Coded:
     in_utc = getattr(dtype, "time_zone", None) is not None
 
     def restore(numbers: pl.Series) -> list[Any]:
-        moments = numbers.to_numpy().astype(np.int64).view(numpy_dtype)
-        return [date_text(m, in_utc=True) for m in moments] if in_utc else list(moments)
+        moments = label_list(numbers.to_numpy().astype(np.int64).view(numpy_dtype))
+        return [date_text(moment, in_utc=True) for moment in moments] if in_utc else moments
 
     return _code_distinct(series.to_physical(), restore)
 

@@ -126,7 +126,7 @@ def _numbers(angles: Any, name: str | None) -> Floats:
 
 def numbers(angles: Any) -> Floats:
     """Return angles as an array; a string is never an angle."""
-    array = np.asarray(angles)
+    array = np.ma.filled(angles, 0) if np.ma.isMaskedArray(angles) else np.asarray(angles)
     if array.dtype.kind == "O" and any(isinstance(a, (str, bytes)) for a in array.ravel()):
         raise TypeError("there is a string among them")
     if array.dtype.kind not in "biufO":

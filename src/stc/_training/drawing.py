@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.formulas import Floats
-from stc._core.model import union_of_classes
+from stc._core.labels import places_of, union_of_classes
 from stc._core.observations import Column, Observations
 from stc._core.target import Target
 from stc._training.item_hashes import class_hashes, item_hashes, orders_of
@@ -305,10 +305,10 @@ class _Smallest(NamedTuple):
 def _concatenated(one: Target, other: Target) -> Target:
     """Return the targets of the items of both."""
     parts = [np.asarray(target.column.values) for target in (one, other)]
-    classes = reduce(union_of_classes, parts)
+    classes = reduce(union_of_classes, parts, parts[0][:0])  # the values of a part are in no order
     column = Column.concatenated(
         [
-            replace(target.column, values=np.searchsorted(classes, values).tolist())
+            replace(target.column, values=places_of(classes, values).tolist())
             for target, values in zip((one, other), parts, strict=True)
         ]
     )

@@ -20,6 +20,7 @@ from scipy import sparse
 from stc._core import formulas
 from stc._core.cascade import Cascade
 from stc._core.formulas import Floats, Hyper
+from stc._core.labels import places_of
 from stc._core.matrix import FeatureMatrix
 from stc._core.model import Model
 from stc._core.observations import Column, Observations, items_of, offsets_of
@@ -113,9 +114,8 @@ class LearntItems:
 def truth_of(model: Model, target: Column, sample_weight: Floats) -> Floats:
     """Return the target of each item as shares of the classes of a model."""
     values = np.asarray(target.values)
-    places = np.searchsorted(model.classes, values)
+    places = places_of(model.classes, values)
     known = places < len(model.classes)
-    known[known] = model.classes[places[known]] == values[known]
     items, codes, weights = target.entries()
     unknown = np.flatnonzero(~known[codes] & (sample_weight[items] > 0))
     if len(unknown):

@@ -16,7 +16,8 @@ from sklearn.utils import check_random_state
 
 from stc._core.corpus import Phases
 from stc._core.formulas import Floats, Hyper
-from stc._core.model import Model, label_repr
+from stc._core.labels import label_repr, places_of
+from stc._core.model import Model
 from stc._core.observations import Column, Observations
 from stc._training.crossfit import CrossFit
 from stc._training.descent import Descent, Point, best_sharpness, random_start, scaled_penalty
@@ -121,7 +122,7 @@ def fit_phases(
     """Return the model with phases learnt for each set of its policy, and the history."""
     _check(learner)
     labels = np.asarray(target.values)
-    item, code = target.first_entry(~np.isin(labels, model.classes))
+    item, code = target.first_entry(places_of(model.classes, labels) == len(model.classes))
     if item is not None:
         raise DataError(f"y has the class {label_repr(labels[code])}, which was never learnt")
     classes = np.argmax(target.matrix().toarray(), axis=1)
