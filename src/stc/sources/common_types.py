@@ -8,15 +8,21 @@ import numpy as np
 import polars as pl
 
 from stc._input.scalars import EXACT_FLOAT, code_series
+from stc.exceptions import DataError
 
 
-def common_type(dtypes: Iterable[pl.DataType]) -> pl.DataType | None:
-    """Return the type that holds all values of these types unchanged; None if there is none."""
+def common_type(dtypes: Iterable[pl.DataType], column: str) -> pl.DataType | None:
+    """Return the type that holds all values of the types of a column; None if there is none."""
     kinds = {dtype for dtype in dtypes if dtype != pl.Null}
     if len(kinds) < 2:
         return next(iter(kinds), pl.Null())
-    if any(kind.is_nested() for kind in kinds):
-        return _supertype(kinds) if all(kind.is_nested() for kind in kinds) else None
+    nested = {kind for kind in kinds if kind.is_nested()}
+    if nested:
+        common = _supertype(kinds) if nested == kinds else None
+        if common is None:
+            types = " and ".join(sorted(map(str, kinds)))
+            raise DataError(f"its parts are of the types {types}", column=column)
+        return common
     texts = all(isinstance(kind, pl.String | pl.Categorical | pl.Enum) for kind in kinds)
     decimals = all(isinstance(kind, pl.Decimal) for kind in kinds)
     if texts or decimals or all(kind.is_integer() for kind in kinds):
@@ -30,15 +36,6 @@ def _supertype(kinds: Iterable[pl.DataType]) -> pl.DataType | None:
         return pl.concat(empty, how="vertical_relaxed").dtypes[0]
     except pl.exceptions.PolarsError:
         return None
-
-
-def is_read_as_text(dtypes: Iterable[pl.DataType]) -> bool:
-    """Return whether a column of these types is read as text, so that no two values are merged.
-
-    Numbers need not be: those of different types are equal if their values are.
-    """
-    dtypes = list(dtypes)
-    return common_type(dtypes) is None and not all(dtype.is_numeric() for dtype in dtypes)
 
 
 def texts_of(series: pl.Series) -> pl.Series:
@@ -58,7 +55,7 @@ def stacked(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 def _alike(parts: list[pl.Series]) -> list[pl.Series]:
     """Return columns in one type: as numbers if floats hold all of them, else as text."""
-    common = common_type(part.dtype for part in parts)
+    common = common_type((part.dtype for part in parts), parts[0].name)
     if common is None and all(map(_is_double, parts)):
         common = pl.Float64()
     return [texts_of(part) if common is None else part.cast(common) for part in parts]

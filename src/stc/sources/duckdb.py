@@ -57,7 +57,7 @@ class DuckDBBackend:
 
     @classmethod
     def of(cls, relation: Any) -> DuckDBBackend:
-        """Return a source of a relation, with the text of types that Arrow would return as bytes."""
+        """Return a source of a relation; types that Arrow would return as bytes are text."""
         texts = {
             name: ColumnExpression(name).cast("VARCHAR").alias(name)
             for name, dtype in zip(relation.columns, relation.types, strict=True)

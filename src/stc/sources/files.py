@@ -29,7 +29,7 @@ from stc._utils.file_formats import (
 )
 from stc._utils.threads import prefetch
 from stc.exceptions import DataError, ParameterError, SourceFileError
-from stc.sources.common_types import common_type, is_read_as_text, texts_of
+from stc.sources.common_types import common_type, texts_of
 from stc.sources.faults import find_fault, read_errors
 from stc.sources.protocol import (
     BATCH_ROWS,
@@ -135,7 +135,9 @@ class FileBackend:
         types: dict[str, tuple[pl.DataType | None, bool]] = {}
         for name, dtype in self.schema.items():
             dtypes = [dtype, *(schema[name] for schema in schemas if name in schema)]
-            types[name] = common_type(dtypes), is_read_as_text(dtypes)
+            common = common_type(dtypes, name)
+            # Numbers of different types are equal if their values are.
+            types[name] = common, common is None and not all(d.is_numeric() for d in dtypes)
         return types
 
     @property
@@ -195,14 +197,20 @@ class FileBackend:
     def _parsed(self, frame: pl.DataFrame, raw: Sequence[str] = ()) -> pl.DataFrame:
         """Return the frame with numbers and booleans instead of their text.
 
-        A column of types that no type holds is text: True and 1 would be the same number.
+        A column has the type that holds the values of all files. If there is none it is text, since
+        True and 1 would be the same number; numbers stay what they are, but where they are copied.
         """
         parsed = [
             _parse(frame[name], self.typed[name])
             for name in frame.columns
             if name in self.typed and name not in raw
         ]
-        parsed += [texts_of(frame[name]) for name in frame.columns if self._types[name][1]]
+        for series in frame if self.parts else ():
+            common, as_text = self._types[series.name]
+            if as_text or (common is None and series.name in raw):
+                parsed.append(texts_of(series))
+            elif common is not None and common != series.dtype:
+                parsed.append(series.cast(common))
         return frame.with_columns(parsed) if parsed else frame
 
     def _inferred_types(self, path: str) -> dict[str, pl.DataType]:
