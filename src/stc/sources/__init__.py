@@ -188,7 +188,7 @@ def _backend(
     if dependencies.is_duckdb_relation(data):
         from stc.sources.duckdb import DuckDBBackend
 
-        return DuckDBBackend(data)
+        return DuckDBBackend.of(data)
     if dependencies.is_dask_dataframe(data):
         from stc.sources.dask import DaskBackend
 

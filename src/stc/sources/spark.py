@@ -20,6 +20,7 @@ from pyspark.errors import PySparkException
 from stc import exceptions
 from stc._utils.optional import optional
 from stc.exceptions import DataTypeError, StcError
+from stc.sources.arrow import frame_of
 from stc.sources.partitions import ParquetFiles, Partition, Paths, merged, new_folder, shared_out
 from stc.sources.protocol import (
     Learner,
@@ -151,7 +152,7 @@ class SparkBackend:
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """Return the first rows."""
         with worker_errors():
-            head = pl.DataFrame(self._selected(columns).limit(rows).toArrow())
+            head = frame_of(self._selected(columns).limit(rows).toArrow())
         head.columns = list(columns)
         return head
 
