@@ -273,7 +273,7 @@ def _guessed_cause(present: Sequence[str]) -> str:
 def check_output(path: str, *inputs: str | None) -> None:
     """Refuse an output that cannot be written, or is an input, before any work is done."""
     if path == DASH:
-        return
+        raise CommandError("-: this output is a file; ./- is one of that name", USAGE)
     if is_url(path):
         raise CommandError("the output is a file, not a URL", USAGE)
     folder = Path(path).parent
