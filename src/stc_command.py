@@ -1,11 +1,11 @@
 """The entry point of the command `stc`: Ctrl-C is quiet from the first import on."""
 
-import _signal
+import signal
 
 # While Python imports, Ctrl-C would show a traceback; with this, it ends the process.
-_before = _signal.getsignal(_signal.SIGINT)
-if _before is not _signal.SIG_IGN:
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+_before = signal.getsignal(signal.SIGINT)
+if _before is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def main() -> int:
@@ -13,7 +13,7 @@ def main() -> int:
     from stc.cli import main as run
 
     try:
-        _signal.signal(_signal.SIGINT, _before)
+        signal.signal(signal.SIGINT, _before)
         return run()
     except KeyboardInterrupt:  # before the command has begun
         return 130
