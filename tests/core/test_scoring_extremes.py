@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stc import SparseTensorClassifier
 from support.models import paper_model
+from support.strategies import PROFILE
 
 Records = list[dict[str, Any]]
 
@@ -78,7 +79,7 @@ def exact(
         return {i: x - whole.ln() for i, x in powers.items()}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(PROFILE, max_examples=100)
 @given(
     st.dictionaries(
         st.tuples(st.sampled_from("uvw"), st.sampled_from("pqr")), st.integers(1, 50), min_size=2
@@ -115,6 +116,18 @@ def test_probabilities_of_any_power_are_exact(
                 assert got == pytest.approx(float(expected[i]), rel=1e-10, abs=1e-10)
                 assert share == pytest.approx(np.exp(float(expected[i])), rel=1e-9, abs=1e-300)
     assert model.predict(X).tolist() == [classes[k] for k in proba.argmax(axis=1)]
+
+
+def test_shares_that_vanish_before_large_weights_raise_them_again() -> None:
+    rows = [("u", "p", 1), ("v", "p", 20), ("v", "q", 30)]
+    model = paper_model(1000.0, 0.0, 0.0)
+    model.fit([[value] for value, *_ in rows], [label for _, label, _ in rows], [1, 20, 30])
+    item = {"u": 1.7407603023397266e29, "v": 1.87955008864817e29}
+    counts = {(value, label): n for value, label, n in rows}
+    expected = exact(counts, item, 1000.0, "pq")
+    found = model.predict_log_proba([{"x0": item}])
+    np.testing.assert_allclose(found, [[float(expected[i]) for i in "pq"]], rtol=1e-10)
+    assert model.predict([{"x0": item}]).tolist() == ["q" if found[0, 1] > found[0, 0] else "p"]
 
 
 @pytest.mark.parametrize("dimensions", [None, "each"])
@@ -154,7 +167,7 @@ def test_vanishing_classes_with_phases() -> None:
 WEIGHTS = st.lists(st.sampled_from((0.1, 0.2, 0.3, 0.7, 1 / 3, 1.0)), min_size=1, max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(PROFILE, max_examples=100)
 @given(WEIGHTS, st.randoms(use_true_random=False), st.floats(0.05, 20), st.sampled_from((0.0, 0.1)))
 def test_ties_go_to_the_first_class_whatever_the_order_of_rows(
     weights: list[float], random: Any, power: float, floor: float
@@ -179,7 +192,7 @@ def test_ties_go_to_the_first_class_whatever_the_order_of_rows(
         assert set(model.loo_predict_proba(X, y, w).argmax(axis=1)) <= {0, 1}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(PROFILE, max_examples=100)
 @given(
     st.lists(
         st.tuples(st.sampled_from("uvw"), st.sampled_from("st"), st.sampled_from("pqr")),

@@ -135,19 +135,20 @@ class Scorer:
         that of another value.
         """
         x, features, offsets = part
-        least = self._least
-        if x is not None:
-            least += self.power * float(_log(x.min(initial=1.0)))
-        if least >= _LOG_UNDERFLOW or not U.size:
+        log_xp = 0.0 if x is None else self.power * float(_log(x.min(initial=1.0)))
+        if min(log_xp, self._least + log_xp) >= _LOG_UNDERFLOW or not U.size:
             return np.zeros(0, dtype=np.int64)
         low = U < _UNDERFLOW
-        if not by_class:
-            return np.flatnonzero(low.all(axis=1))
-        items = np.flatnonzero(low.any(axis=1))
-        shape = (len(U), self._known.shape[0])
-        members = sparse.csr_array((np.ones(len(features)), features, offsets), shape=shape)
-        expected = (members[items] @ self._known).toarray() > 0
-        return np.asarray(items[(low[items] & expected).any(axis=1)])
+        if by_class:
+            shape = (len(U), self._known.shape[0])
+            members = sparse.csr_array((np.ones(len(features)), features, offsets), shape=shape)
+            lost = np.asarray(low.any(axis=1))
+            lost[lost] = (low[lost] & ((members[lost] @ self._known).toarray() > 0)).any(axis=1)
+        else:
+            lost = np.asarray(low.all(axis=1))
+        if x is not None and log_xp < _LOG_UNDERFLOW:  # which large weights would raise again
+            lost[items_of(offsets)[self.power * _log(x) < _LOG_UNDERFLOW]] = True
+        return np.flatnonzero(lost)
 
     @cached_property
     def _known(self) -> sparse.csr_array:
@@ -214,7 +215,8 @@ class Scorer:
         theta = thetas(observed, 0, observed.n_items)
         w = w if theta is None else formulas.turned(w, theta)
         found = Contributions(items, features, np.abs(w), np.angle(w), np.zeros(len(items)))
-        if self._least + self.power * float(_log(x_j.min(initial=1.0))) < _LOG_UNDERFLOW:
+        log_xp = self.power * float(_log(x_j.min(initial=1.0)))
+        if min(log_xp, self._least + log_xp) < _LOG_UNDERFLOW:
             self._correct_contributions(found, classes, self.power * _log(x_j), theta)
         kept = np.flatnonzero(found.parts)
         return Contributions(*(field[kept] for field in found))
@@ -222,9 +224,10 @@ class Scorer:
     def _correct_contributions(
         self, found: Contributions, classes: NDArray[Any], log_xp: Floats, theta: Floats | None
     ) -> None:
-        """Compute contributions by logarithms for the items where all of them have underflowed."""
-        sums = np.bincount(found.items, found.parts, minlength=len(classes))
-        lost = np.flatnonzero(sums[found.items] < _UNDERFLOW)
+        """Compute contributions by logarithms for the items where some may have underflowed."""
+        few = np.bincount(found.items, found.parts, minlength=len(classes)) < _UNDERFLOW
+        few[found.items[log_xp < _LOG_UNDERFLOW]] = True
+        lost = np.flatnonzero(few[found.items])
         rows = self._logarithms[found.features[lost]]
         owners = items_of(rows.indptr)
         wanted = (rows.indices == classes[found.items[lost]][owners]) & np.isfinite(rows.data)
