@@ -16,8 +16,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from stc import load
+from stc import SparseTensorClassifier, SparseTensorClassifierCV, load
 from stc._core.product import object_array
+from stc.report import report
 from support.models import paper_model
 from support.value_cases import MOMENT, NANO, NOON, UUIDS, Colour, Mood, Size
 
@@ -195,6 +196,21 @@ def test_a_file_keeps_labels_or_refuses_them(labels: list[Any], tmp_path: Any) -
     again = load(path)
     assert again.classes_.tolist() == model.classes_.tolist()
     assert again.score(ITEMS, labels) == 1
+
+
+@any_type
+def test_everything_that_is_chosen_takes_labels_of_every_type(labels: list[Any]) -> None:
+    items = [{"x": str(k % 2), "z": str(k % 3)} for k in range(30)]
+    y = labels * 15
+    model = SparseTensorClassifier().fit(items, y)
+    assert list(model.predict(items[:2])) == labels
+    assert model.loo_predict_proba(items, y).shape == (30, 2)
+    assert model.partial_fit(items[:1], labels[:1], classes=labels).classes_.shape == (2,)
+    same = SparseTensorClassifier(**model.chosen_params_).fit(items, y)
+    assert model.merge(same).classes_.shape == (2,)
+    tuned = SparseTensorClassifierCV(phases=None, cv=3).fit(items, y)
+    assert tuned.score(items, y) == 1
+    assert "html" in report(model, items, y).html
 
 
 @settings(max_examples=100)
