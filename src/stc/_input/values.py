@@ -71,6 +71,8 @@ def _float_text(value: float | np.floating[Any]) -> str:
     if value.is_integer():
         return str(int(value))
     # str() of a NumPy float is the shortest text in its precision: float32 0.1 is "0.1".
+    if isinstance(value, np.float16 | np.float32):  # NumPy writes exponents in another way
+        return float.__repr__(float(str(value)))
     return str(value) if isinstance(value, np.floating) else float.__repr__(value)
 
 
