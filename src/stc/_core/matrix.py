@@ -147,7 +147,8 @@ def shares(observed: Observations, lookups: Lookups, start: int, stop: int) -> P
     if weights is None:
         return None, features, offsets
     totals = np.repeat(nonzero(observed.totals[start:stop]), np.diff(offsets))
-    return weights / totals, features, offsets
+    # A missing value has a weight that no total counts; a power of it must not overflow.
+    return np.minimum(weights / totals, 1.0), features, offsets
 
 
 def normalised(observed: Observations) -> bool:
