@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all test-servers lint types imports unit browser servers paper paper-quick bench bench-cli bench-sql bench-scale bench-accuracy bench-explain bench-policies bench-labels clean
+.PHONY: demo fuzz test test-all test-servers lint types imports unit browser servers paper paper-quick bench bench-cli bench-sql bench-scale bench-accuracy bench-explain bench-policies bench-labels clean
 
 demo: .venv/core
 	$(BIN)/stc demo
@@ -14,6 +14,11 @@ test: lint types imports unit
 test-all: export STC_EXAMPLES = 2000
 test-all: lint types imports .venv/dev
 	$(BIN)/pytest -n 2 --ignore=tests/servers
+
+# Random input for every way into stc, FUZZ_SECONDS long; the seed is printed.
+fuzz: export FUZZ_SECONDS ?= 600
+fuzz: .venv/dev
+	$(BIN)/python tests/support/fuzz.py
 
 lint: .venv/dev
 	$(BIN)/ruff check .

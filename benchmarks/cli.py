@@ -5,6 +5,8 @@ fit: `stc fit` on a CSV of 5,000,000 rows x 20 columns of Zipf strings and a cla
 `group_by(column, class).len()`, after reading it once. Each run is a separate process,
 including its start-up; the peak memory is that of the process. start: `stc --help`.
 file: save and load of the model of the training texts of 20 Newsgroups, and its size.
+columns: `stc fit` with its defaults on a CSV of 100 rows and up to 40,000 columns: the time at
+twice the columns, as a ratio; CPU time, because that of a shared machine varies.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 import data
 import harness
+import numpy as np
 import polars as pl
 from harness import Figure, Result
 
@@ -29,6 +33,7 @@ from stc import STC_Q
 
 PACKAGES = ["sparse-tensor-classifier", "numpy", "scipy", "scikit-learn", "polars", "typer", "rich"]
 ROWS, VALUES = 5_000_000, 1_000
+COLUMNS = (2_500, 5_000, 10_000, 20_000, 40_000)
 LABEL = "label"
 STC = [sys.executable, "-c", "import sys; from stc.cli import main; sys.exit(main(sys.argv[1:]))"]
 # The settings of the paper, as options: counting is measured, not choosing.
@@ -52,10 +57,11 @@ assert sum(count["len"].sum() for count in tables) == len(columns) * {ROWS}
 
 
 class Run(NamedTuple):
-    """Seconds and peak memory in MB of a process."""
+    """Seconds, peak memory in MB and seconds of CPU of a process."""
 
     seconds: float
     peak: float
+    cpu: float
 
 
 def timed(command: list[str]) -> Run:
@@ -69,7 +75,7 @@ def timed(command: list[str]) -> Run:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{command[-1]}: {errors}")
-    return Run(seconds, used.ru_maxrss / 1e3)
+    return Run(seconds, used.ru_maxrss / 1e3, used.ru_utime + used.ru_stime)
 
 
 def csv_file(rows: int) -> Path:
@@ -135,7 +141,43 @@ def of_file(repeats: int) -> list[Figure]:
     ]
 
 
-GROUPS: dict[str, Callable[[int], list[Any]]] = {"fit": of_fit, "start": of_start, "file": of_file}
+def wide_csv(path: Path, columns: int) -> Path:
+    """Write a table of 100 rows, so many columns of three values each, and a class."""
+    generator = np.random.default_rng(columns)
+    cells = generator.choice(list("uvw"), (100, columns))
+    table = pl.DataFrame(cells, schema=[f"c{place}" for place in range(columns)])
+    table.with_columns(pl.Series(LABEL, generator.choice(["p", "q"], 100))).write_csv(path)
+    return path
+
+
+def of_columns(repeats: int) -> list[Figure]:
+    """Measure `stc fit` on 2n columns against n."""
+    runs: dict[int, list[float]] = {count: [] for count in COLUMNS}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {count: wide_csv(Path(folder, f"{count}.csv"), count) for count in COLUMNS}
+        model = str(Path(folder, "m.stc.parquet"))
+        for repeat in range(1, repeats + 1):
+            for count, path in paths.items():
+                ours = [*STC, "fit", str(path), "--target", LABEL, "-o", model, "--quiet"]
+                runs[count].append(timed(ours).cpu)
+            seconds = [f"{count:,}: {times[-1]:.1f} s" for count, times in runs.items()]
+            harness.progress(f"columns: {repeat}/{repeats}: {', '.join(seconds)}")
+    figures = []
+    for few, many in pairwise(COLUMNS):
+        ratios = [after / before for before, after in zip(runs[few], runs[many], strict=True)]
+        work = f"stc fit, CSV of {many:,} columns"
+        figures.append(
+            Figure("columns", work, f"CPU time against {few:,}", median(ratios), ratios, "<", 2.2)
+        )
+    return figures
+
+
+GROUPS: dict[str, Callable[[int], list[Any]]] = {
+    "fit": of_fit,
+    "start": of_start,
+    "file": of_file,
+    "columns": of_columns,
+}
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from stc._utils import forking as _forking  # noqa: F401 (it notices forks from here on)
 from stc._version import __version__ as __version__
 
 if TYPE_CHECKING:

@@ -64,7 +64,8 @@ class Choosing:
         """Return the batch with knots that the drawn items set."""
         if drawn is None or not (drawn.sizes.candidates and self._sets_knots(parameters)):
             return batch
-        scales = BatchReader(parameters).scales(drawn.candidates[0], drawn.times)
+        observed, _, weight, _ = drawn.candidates
+        scales = BatchReader(parameters).scales(observed, weight)
         return replace(batch, observed=apply_scales(batch.raw, scales), scales=scales)
 
     def resolved(

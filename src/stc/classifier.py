@@ -16,6 +16,7 @@ from stc._core.cascade import check_policy
 from stc._training.choice import SCORINGS
 from stc._training.phases import PhaseLearner
 from stc._training.policy_search import PolicyAgent
+from stc._utils.forking import new_lock
 from stc._utils.validation import Interval, StrOptions
 from stc.base import Learn, LearnerMixin, Unlearn
 from stc.fitted import AUTO, FittedModel, frozen
@@ -349,7 +350,7 @@ class SparseTensorClassifier(LearnerMixin, ClassifierMixin, BaseEstimator):  # t
 
     def _learning_lock(self) -> RLock:
         """Return the lock that serialises learning; scikit-learn allows none in `__init__`."""
-        lock: RLock = self.__dict__.setdefault("_lock", RLock())
+        lock: RLock = self.__dict__.setdefault("_lock", new_lock())
         return lock
 
     def _checked(self) -> FittedModel:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stc._core.formulas import Floats
-from stc._core.model import Model, union_of_classes
+from stc._core.labels import label_list, places_of, union_of_classes
+from stc._core.model import Model
 from stc._core.observations import Observations
 from stc._core.target import Target
 from stc._input.targets import encode_sample_weight, encode_targets
@@ -91,29 +92,28 @@ def compare(fitted: FittedModel, items: Observations | Answers, target: Target) 
     model.form.merged(target.form)
     n_items = items.raw.n_items if isinstance(items, Answers) else items.n_items
     target.check_length(n_items)
-    places = {label: place for place, label in enumerate(ClassNames(model).labels)}
-    values = _labels(target, model)
-    codes_of_values = np.array([places.setdefault(v, len(places)) for v in values], dtype=np.int64)
+    labels, codes_of_values = _placed(target, model)
     cells, codes, weights = target.column.entries()
     if model.form.multilabel:
-        true = np.zeros((n_items, len(places)), dtype=bool)
+        true = np.zeros((n_items, len(labels)), dtype=bool)
         true[cells, codes_of_values[codes]] = True
         predicted = np.zeros_like(true)
         predicted[:, : len(model.classes)] = fitted.chosen_classes(items)
-        return Comparison(list(places), true, predicted)
+        return Comparison(labels, true, predicted)
     order = np.arange(len(cells)) if weights is None else np.argsort(weights, kind="stable")
     most_probable = np.zeros(n_items, dtype=np.int64)
     most_probable[cells[order]] = codes_of_values[codes[order]]
-    return Comparison(list(places), most_probable, fitted.most_probable(items))
+    return Comparison(labels, most_probable, fitted.most_probable(items))
 
 
-def _labels(target: Target, model: Model) -> list[Any]:
-    """Return the labels of a target as Python objects; those of an indicator by name."""
+def _placed(target: Target, model: Model) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the classes of a model and then unknown labels, and the place of each value."""
     values = np.asarray(target.column.values)
     union_of_classes(model.classes, values)  # refuses numbers where texts were learnt
-    if model.form.kind == "indicator" and model.form.names:
-        return [model.form.names[place] for place in values]
-    return list(values.tolist())
+    places = places_of(model.classes, values)
+    unknown = places == len(model.classes)
+    places[unknown] += np.arange(np.count_nonzero(unknown))
+    return [*ClassNames(model).labels, *label_list(values[unknown])], places
 
 
 @dataclass

@@ -308,6 +308,19 @@ class ModelFileError(StcError, ValueError):
     """
 
 
+class ForkedProcessError(StcError, RuntimeError):
+    """Raised in a forked process for what needs polars' threads, which a fork does not copy.
+
+    Predictions for items in memory do not need them.
+
+    Examples
+    --------
+    >>> from stc.exceptions import ForkedProcessError, StcError
+    >>> issubclass(ForkedProcessError, StcError)
+    True
+    """
+
+
 class StoreError(StcError, RuntimeError):
     """Raised when a store cannot do what it is asked; nothing is half-written.
 
@@ -373,6 +386,21 @@ class SourceFileError(StcError, FileNotFoundError):
     ... except SourceFileError as error:
     ...     print(error.path)
     no/such/file.csv
+    """
+
+
+class OutputFileError(StcError, OSError):
+    """Raised when a file cannot be written where it is asked for; nothing is changed there.
+
+    Examples
+    --------
+    >>> import stc
+    >>> from stc.exceptions import OutputFileError
+    >>> try:
+    ...     stc.SparseTensorClassifier().fit([["a"]], ["x"]).save("/")
+    ... except OutputFileError as error:
+    ...     print(error)
+    /: is a folder; name a file
     """
 
 

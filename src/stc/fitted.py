@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +27,7 @@ from stc._training.amplitude_parsing import read_amplitudes
 from stc._training.label_thresholds import label_probabilities, probability_ratios
 from stc._training.state import FittedState
 from stc._utils.database_url import refuse_url
+from stc._utils.forking import new_lock, refuse_without_pool
 from stc.exceptions import ModelFileError, ParameterError
 from stc.explain import Answers, GlobalExplanation, LocalExplanation
 from stc.io import read_model, write_model
@@ -67,7 +67,7 @@ class FittedModel:
 
     state: FittedState
     parameters: Mapping[str, Any]
-    _lock: Any = field(default_factory=RLock, init=False, repr=False)
+    _lock: Any = field(default_factory=new_lock, init=False, repr=False)
     # Answers with other parameters: the last ones asked for.
     _variant: list[FittedModel] = field(default_factory=list, init=False, repr=False)
 
@@ -75,7 +75,7 @@ class FittedModel:
         return {"state": self.state, "parameters": self.parameters}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=RLock(), _variant=[])
+        vars(self).update(state, _lock=new_lock(), _variant=[])
 
     # --- parts ------------------------------------------------------------------------------------
 
@@ -333,7 +333,7 @@ class FittedModel:
         cascade = self.cascade
         names = np.empty(len(cascade.policy), dtype=object)
         names[:] = [self.model.dimensions.named(subset) for subset in cascade.policy]
-        used: NDArray[np.object_] = names[cascade.scores(self.observe(X))[1]]
+        used: NDArray[np.object_] = names[cascade.log_scores(self.observe(X))[1]]
         return used
 
     def coverage(self, X: Items) -> NDArray[np.float64]:
@@ -372,6 +372,7 @@ class FittedModel:
         >>> fitted.answers([["b"]]).probabilities.tolist()
         [[0.0, 1.0]]
         """
+        refuse_without_pool()
         raw = X if isinstance(X, Observations) else self.reader.raw(X, self.model, theta)
         text = self.state.roles.text
         texts = None
@@ -392,6 +393,7 @@ class FittedModel:
         x: x0=a (100 %)
         y: x0=b (100 %)
         """
+        refuse_without_pool()
         return GlobalExplanation(self.cascade)
 
     # --- tables, files, SQL -----------------------------------------------------------------------
@@ -405,6 +407,7 @@ class FittedModel:
         >>> SparseTensorClassifier().fit([["a"]], ["x"]).fitted_.corpus().rows()
         [('x0', 'a', 'x', 1.0, 1)]
         """
+        refuse_without_pool()
         return corpus_table(self.model)
 
     def feature_names(self) -> list[str]:

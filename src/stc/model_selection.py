@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from stc import learning
 from stc._core.formulas import Hyper
 from stc._core.interactions import Interactions
+from stc._core.labels import distinct_labels
 from stc._core.observations import Observations
 from stc._input.groups import read_groups
 from stc._input.reader import Batch, BatchReader
@@ -425,7 +426,8 @@ class SparseTensorClassifierCV(LearnerMixin, ClassifierMixin, BaseEstimator):  #
 def _strata(batch: Batch, groups: Any) -> Strata:
     """Return what splits depend on."""
     column = batch.target.column
-    order = np.argsort(np.asarray(column.values))  # the order of first occurrence has no influence
+    rank = distinct_labels(np.asarray(column.values))[1]
+    order = np.argsort(rank)  # the order of first occurrence has no influence
     classes = np.argmax(column.matrix().toarray()[:, order], axis=1)
     return Strata(classes, batch.sample_weight > 0, read_groups(groups, len(classes)))
 

@@ -391,9 +391,9 @@ def test_an_indicator_is_not_in_a_column(fails):
 
 
 WEIGHTS = {
-    "": "line 3, column 'w': a weight must be finite and not negative, got nan",
-    "-2": "line 3, column 'w': a weight must be finite and not negative, got -2.0",
-    "inf": "line 3, column 'w': a weight must be finite and not negative, got inf",
+    "": "line 3, column 'w': a weight must be 0 or between 1e-100 and 1e100, got nan",
+    "-2": "line 3, column 'w': a weight must be 0 or between 1e-100 and 1e100, got -2.0",
+    "inf": "line 3, column 'w': a weight must be 0 or between 1e-100 and 1e100, got inf",
     "much": "line 3, column 'w': a weight must be a number, got 'much'",
 }
 
@@ -418,7 +418,7 @@ def test_a_weight_in_a_later_batch(fails, monkeypatch):
     monkeypatch.setattr(files, "BATCH_ROWS", 4)
     Path("e.csv").write_text("a,w,class\n" + "1,1,x\n" * 9 + "1,-1,x\n")
     line = fails(4, "evaluate", "m.stc.parquet", "e.csv")
-    assert line.startswith("e.csv: line 11, column 'w': a weight must be finite")
+    assert line.startswith("e.csv: line 11, column 'w': a weight must be 0 or between")
 
 
 def test_not_a_number_is_no_json():

@@ -83,7 +83,7 @@ def test_blocks_hold_a_bounded_number_of_conjunctions(monkeypatch: pytest.Monkey
 
 
 @FEWER
-@given(items(least=2), st.integers(2, 4))
+@given(items(smallest=0.25, least=2), st.integers(2, 4))
 def test_too_many_are_refused_by_their_number(data: Data, order: int) -> None:
     needed = entries(data, order)
     if needed < 2:

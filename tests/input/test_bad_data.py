@@ -209,7 +209,7 @@ CONTAINERS: dict[str, tuple[Any, str | None, int | None, str]] = {
     "one document": ("x", None, None, "one document"),
     "sets": ([{"x"}], None, None, "X holds sets"),
     "a sparse vector": (sp.coo_array(np.array([1.0])), None, None, "2-D sparse matrix"),
-    "a negative count": (sp.csr_array([[1.0, 0], [1, -1]]), "x1", 1, "not negative"),
+    "a negative count": (sp.csr_array([[1.0, 0], [1, -1]]), "x1", 1, "must be 0 or between"),
 }
 ITEMS = VALUES | CONTAINERS
 
@@ -325,7 +325,7 @@ TARGETS: dict[str, tuple[Any, str | None, int | None, str]] = {
     "tuples in sets": ([[("p", "q")], [("r", "s")]], None, 0, "must be single, got tuple"),
     "arrays without a dimension": ([np.array(1), np.array(2)], None, 0, "set of labels"),
     "matrices": ([np.ones((2, 2))] * 2, None, 0, "set of labels"),
-    "sparse matrices in a list": ([sp.csr_array([[1, 0]])] * 2, None, None, "y cannot be read"),
+    "sparse matrices in a list": ([sp.csr_array([[1, 0]])] * 2, None, 0, "y must be single"),
     "a sparse vector": (sp.coo_array(np.array([1, 0])), None, None, "2 dimensions, got 1"),
     "no column": (pd.DataFrame(index=range(2)), None, None, "y has no column"),
     "two columns of one name": (
@@ -335,16 +335,25 @@ TARGETS: dict[str, tuple[Any, str | None, int | None, str]] = {
         "more than once",
     ),
     "a number": (5, None, None, "y should be a 1d array"),
-    "a generator": ((label for label in "pq"), None, None, "y should be a 1d array"),
+    "a generator": ((label for label in "pq"), None, None, r"only once; give list\(y\)"),
+    "a set": ({"p", "q"}, None, None, "y is a set, which has no label for each item"),
+    "a dict": ({"p": 1, "q": 2}, None, None, "y is a dict, which has no label for each item"),
+    "a masked label in a list": (list(np.ma.array([1, 2], mask=[0, 1])), None, 1, "has no label"),
+    "zoned nanoseconds in polars": (
+        pl.Series([1, 2]).cast(pl.Datetime("ns", "UTC")),
+        None,
+        None,
+        "cast them to microseconds",
+    ),
     "complex numbers": (np.array([1j, 2]), None, None, "Complex data not supported"),
     "a list as a weight": ([{"p": [1]}, {"p": [1]}], None, 0, "in y must be a number"),
     "a large integer as a weight": ([{"p": 1}, {"p": 10**400}], None, 1, "in y must be a number"),
     "a struct of texts": (pl.Series([{"p": "x"}]), None, 0, "in y must be a number"),
     "weights of an infinite sum": (
-        [{"p": 1}, {"p": 1e308, "q": 1e308}],
+        [{"p": 1}, {"p": 1e100, "q": 1e100}],
         None,
         1,
-        "the sum .* finite",
+        "the sum .* between 1e-100 and 1e100",
     ),
 }
 
@@ -385,9 +394,9 @@ WEIGHTS: dict[str, tuple[Any, int | None, str]] = {
     "dates": (np.array(["2024-01-02"] * 2, dtype="M8[D]"), 0, "must be a number"),
     "lists of two lengths": ([[1], [1, 2]], 0, "must be a number"),
     "a large integer": ([1, 10**400], 1, "must be a number"),
-    "a masked weight": (np.ma.array([1, 2], mask=[False, True]), 1, "must be finite"),
-    "no number": ([1, NAN], 1, "must be finite"),
-    "a null": (pl.Series([1, None]), 1, "must be finite"),
+    "a masked weight": (np.ma.array([1, 2], mask=[False, True]), 1, "must be 0 or between"),
+    "no number": ([1, NAN], 1, "must be 0 or between"),
+    "a null": (pl.Series([1, None]), 1, "must be 0 or between"),
     "a generator": ((k for k in (1, 2)), None, "must be a number"),
     "a sparse matrix": (sp.csr_array(np.ones((2, 1))), None, "must be a number"),
     "a column": (np.ones((2, 1)), None, r"sample_weight.shape == \(2, 1\)"),

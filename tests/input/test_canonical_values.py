@@ -75,6 +75,10 @@ def test_a_missing_value_of_pandas_among_strings_is_missing(times: int) -> None:
         assert categories(OF_OBJECTS[name](["a", pd.NA, "b"] * times)) == ["a", "b"]
 
 
+def test_zero_bytes_that_numpy_cuts_are_lost() -> None:
+    assert categories(np.array([["u"], ["u\0"]])) == ["u"]
+
+
 moments = st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1))
 zoned = st.builds(
     lambda moment, zone: moment.replace(tzinfo=UTC).astimezone(zone),

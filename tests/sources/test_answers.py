@@ -28,8 +28,9 @@ def test_a_file_is_replaced_by_its_answers_only_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stc.sources.files.BATCH_ROWS", 2)
-    path = tmp_path / "d.parquet"
+    path, out = tmp_path / "d.parquet", tmp_path / "out.parquet"
     FRAME.drop("w").write_parquet(path)
+    FRAME.drop("w").write_parquet(out)
     model = plain()
     calls: list[int] = []
 
@@ -42,11 +43,11 @@ def test_a_file_is_replaced_by_its_answers_only_at_the_end(
     with monkeypatch.context() as patched:
         patched.setitem(prediction.ANSWERS, "predict", failing)
         with pytest.raises(ValueError, match="in the middle"):
-            model.predict(path, to=path)
-    assert pl.read_parquet(path).columns == ["a", "b", "class"]
-    assert [own.name for own in tmp_path.iterdir()] == ["d.parquet"]
-    model.predict(path, to=path)
-    assert pl.read_parquet(path)["prediction"].to_list() == ["p", "q", "p", "q"]
+            model.predict(path, to=out)
+    assert pl.read_parquet(out).columns == ["a", "b", "class"]
+    assert sorted(tmp_path.iterdir()) == [path, out]
+    model.predict(path, to=out)
+    assert pl.read_parquet(out)["prediction"].to_list() == ["p", "q", "p", "q"]
 
 
 def test_answers_never_hide_a_column(tmp_path: Path) -> None:

@@ -110,8 +110,9 @@ def test_files_with_other_columns_or_types(tmp_path: Path) -> None:
         paper_model().fit(f"{tmp_path}/*.parquet", "class")
     assert refused.value.path == str(tmp_path / "2.parquet")
     FRAME.with_columns(a=pl.lit([1, 2])).write_parquet(tmp_path / "2.parquet")
-    with pytest.raises(DataError, match="the data cannot be read as Parquet: "):
+    with pytest.raises(DataError, match=r"its parts are of the types List.* and ") as refused:
         paper_model().fit(f"{tmp_path}/*.parquet", "class")
+    assert refused.value.column == "a"
     (tmp_path / "3.csv").write_text("a,class\n1,x\n")
     with pytest.raises(ParameterError, match="the format differs") as mixed:
         stc.source(f"{tmp_path}/[23].*")
@@ -186,7 +187,7 @@ def test_a_relation_that_cannot_be_evaluated() -> None:
 def test_a_connection_can_be_used_after_an_error() -> None:
     connection = duckdb.connect()
     relation = connection.sql("SELECT k / 7 AS a, 'p' AS class, -1 AS w FROM range(900000) AS t(k)")
-    with pytest.raises(DataError, match="must be finite and not negative") as refused:
+    with pytest.raises(DataError, match="must be 0 or between 1e-100 and 1e100") as refused:
         paper_model().fit(relation, "class", "w")
     assert connection.sql("SELECT 1").fetchall() == [(1,)]
     assert refused.value.__traceback__ is not None  # with all that its frames refer to

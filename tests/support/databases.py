@@ -14,7 +14,9 @@ KINDS: dict[Any, str] = {
     pl.Boolean: "boolean",
     pl.Date: "date",
     pl.String: "text",
-    pl.Decimal: "numeric(9, 2)",
+    pl.Decimal: "numeric",
+    pl.Time: "time",
+    pl.Datetime: "timestamp",
     pl.Null: "text",
 }
 
@@ -60,6 +62,12 @@ class SQLite:
         self.connection.close()
 
 
+def _postgresql_type(kind: pl.DataType) -> str:
+    if isinstance(kind, pl.Decimal):
+        return f"numeric({kind.precision}, {kind.scale})"
+    return KINDS[kind.base_type()] + ("tz" if getattr(kind, "time_zone", None) else "")
+
+
 class PostgreSQL:
     dialect = "postgres"
 
@@ -73,7 +81,7 @@ class PostgreSQL:
 
         table = sql.Identifier(name)
         columns = [
-            sql.SQL("{} {}").format(sql.Identifier(own), sql.SQL(KINDS[kind.base_type()]))
+            sql.SQL("{} {}").format(sql.Identifier(own), sql.SQL(_postgresql_type(kind)))
             for own, kind in frame.schema.items()
         ]
         self.connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))

@@ -1,6 +1,5 @@
 """Conjunctions by plain loops, data to draw, and what must be equal."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
@@ -195,12 +194,13 @@ PAIRS = [{"a": "u", "b": "v"}, {"b": "w", "a": "u"}, {"a": "t", "b": "v"}]
 PAIRED = ["p", "q", "q"]
 
 
-def supports(learnt: Sequence[Bag], weights: Sequence[float] | None) -> Counter[Feature]:
-    """How many items show each conjunction; those that weigh nothing are not there."""
-    shown: Counter[Feature] = Counter()
-    for n, own in enumerate(learnt):
-        if weights is None or weights[n] > 0:
-            shown.update(feature for feature in own if len(feature[1]) > 1)  # type: ignore[misc]
+def supports(learnt: Sequence[Bag], weights: Sequence[float] | None) -> dict[Feature, float]:
+    """How many items show each conjunction; one of weight 2 is two, and of weight 0 none."""
+    shown: dict[Feature, float] = {}
+    for own, weight in zip(learnt, weights or [1.0] * len(learnt), strict=True):
+        for feature in own if weight > 0 else ():
+            if len(feature[1]) > 1:  # type: ignore[arg-type]
+                shown[feature] = shown.get(feature, 0.0) + max(weight, 1.0)
     return shown
 
 

@@ -121,7 +121,11 @@ def probabilities(cross: CrossFit, hyper: Settings) -> np.ndarray:
         W = sp.csr_array((data, cross.mass.indices, cross.mass.indptr), shape=cross.mass.shape)
         U = X[:, :n_features] @ W.toarray()
         power = hyper.power / hyper.sharpness
-        P[cross.fold == fold] = formulas.probabilities(U, power, frequencies)[cross.fold == fold]
+        with np.errstate(divide="ignore"):
+            log_U = np.log(U)
+        P[cross.fold == fold] = formulas.probabilities(log_U, power, frequencies)[
+            cross.fold == fold
+        ]
     return P
 
 

@@ -179,6 +179,6 @@ def test_shares_beyond_the_range_of_a_double() -> None:
     phases = {"A": {"a": {"u": 1.0}}, "B": {"b": {"v": 2.0}}}
     fitted = model(Hyper(2, 1, 0), phases=phases).fit(X, ["A", "B", "B"])
     theta = [{"a": 0.7, "b": -0.4, "c": 3.0}]
-    tiny = {"a": {"u": 1e-170}, "b": {"v": 1e-170}, "c": {"never learnt": 1.0}}
+    tiny = {"a": {"u": 1e-90}, "b": {"v": 1e-90}, "c": {"never learnt": 1e90}}
     expected = fitted.predict_proba([{"a": "u", "b": "v"}], theta=theta)
     np.testing.assert_allclose(fitted.predict_proba([tiny], theta=theta), expected, atol=1e-12)

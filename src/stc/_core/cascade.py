@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,13 +16,14 @@ from stc._core.model import Model
 from stc._core.observations import Observations
 from stc._core.scoring import Contributions, Scorer, seen_share
 from stc._core.tensor import Dimensions, Subset
+from stc._utils.forking import new_lock
 from stc.exceptions import DataError, ParameterError
 
 # Largest number of tuples in a block of items.
 _BLOCK_TUPLES = 1 << 21
 
 Policy = tuple[Subset, ...]
-# A function of scores `U_i` and the power p.
+# A function of `ln U_i` and the power p.
 Answer = Callable[[Floats, Floats | float], NDArray[Any]]
 
 
@@ -96,7 +96,7 @@ class Cascade:
         self.max_entries = max_entries
         self.amplitudes = model.amplitudes if amplitudes is None else amplitudes
         self._scorers: dict[Subset, Scorer] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         # The exponents are 1 / power. That of the empty set is not used: its scores are all 0.
         self._powers = hyper.power / np.array(list(map(self.sharpness, policy)))
         self._frequencies = model.frequencies, model.floor(hyper.floor)
@@ -105,7 +105,7 @@ class Cascade:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
+        self.__dict__.update(state, _lock=new_lock())
 
     def scorer(self, subset: Subset) -> Scorer:
         """Return the scorer of a set, with its weights."""
@@ -148,68 +148,89 @@ class Cascade:
         return self.amplitudes[subset].sharpness if subset in self.amplitudes else 1.0
 
     def map(self, observed: Observations, answer: Answer) -> NDArray[Any]:
-        """Apply `answer` to the scores `U_i` (items x classes) and powers of each block.
+        """Apply `answer` to `ln U_i` (items x classes) and the powers of each block.
 
         The answers of the blocks are concatenated.
         """
-        conjunctions = self.model.interactions.order > 1
-        if len(self.policy) == 2 and len(self.policy[0]) == 1 and not conjunctions:
+        if self._single:
             subset, power = self.policy[0], float(self._powers[0])
             located = self.model.columns_for(observed, subset)
-            return self.scorer(subset).map(located, lambda U: answer(U, power))
+            return self.scorer(subset).map(located, lambda log_U: answer(log_U, power))
         parts = []
         for block in self._blocks(observed):
-            U, used = self._scores(*block)
-            parts.append(answer(U, self._powers[used][:, None]))
+            log_U, used = self._log_scores(*block)
+            parts.append(answer(log_U, self._powers[used][:, None]))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    @property
+    def _single(self) -> bool:
+        """Whether all items are scored by one dimension, and fit into memory as they are."""
+        conjunctions = self.model.interactions.order > 1
+        return len(self.policy) == 2 and len(self.policy[0]) == 1 and not conjunctions
 
     def probabilities(self, observed: Observations) -> Floats:
         """Return `X_i` of each item."""
-        return self.map(observed, lambda U, p: formulas.probabilities(U, p, *self._frequencies))
+        return self.map(observed, lambda L, p: formulas.probabilities(L, p, *self._frequencies))
 
     def log_probabilities(self, observed: Observations) -> Floats:
         """Return `ln X_i` of each item."""
-        return self.map(observed, lambda U, p: formulas.log_probabilities(U, p, *self._frequencies))
+        return self.map(observed, lambda L, p: formulas.log_probabilities(L, p, *self._frequencies))
 
     def most_probable(self, observed: Observations) -> NDArray[np.intp]:
         """Return `argmax_i X_i` of each item."""
-        return self.map(observed, lambda U, p: formulas.most_probable(U, p, *self._frequencies))
+        frequencies, floor = self._frequencies
+        if not self._single or floor is not None:
+            return self.map(observed, lambda L, p: self._best(L, p))
+        subset, power = self.policy[0], float(self._powers[0])
+        located = self.model.columns_for(observed, subset)
+        return self.scorer(subset).map(
+            located, lambda U: formulas.most_probable(U, power, frequencies), logarithms=False
+        )
 
-    def scores(self, observed: Observations) -> tuple[Floats, NDArray[np.int64]]:
-        """Return `U_i` of each item, and the index in the policy of the set that gave them."""
-        parts = [self._scores(*block) for block in self._blocks(observed)]
+    def _best(self, log_U: Floats, powers: Floats | float) -> NDArray[np.intp]:
+        return np.asarray(
+            np.argmax(formulas.probabilities(log_U, powers, *self._frequencies), axis=1)
+        )
+
+    def log_scores(self, observed: Observations) -> tuple[Floats, NDArray[np.int64]]:
+        """Return `ln U_i` of each item, and the index in the policy of the set that gave them."""
+        parts = [self._log_scores(*block) for block in self._blocks(observed)]
         if len(parts) == 1:
             return parts[0]
-        return np.concatenate([U for U, _ in parts]), np.concatenate([used for _, used in parts])
+        return np.concatenate([L for L, _ in parts]), np.concatenate([used for _, used in parts])
 
-    def most_probable_of(self, U: Floats, used: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return `argmax_i X_i` of items, given their scores and the index of their set."""
-        return formulas.most_probable(U, self._powers[used][:, None], *self._frequencies)
+    def most_probable_of(self, log_U: Floats, used: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return `argmax_i X_i` of items, given `ln U_i` and the index of their set."""
+        return self._best(log_U, self._powers[used][:, None])
 
-    def probabilities_of(self, U: Floats, used: NDArray[np.int64]) -> Floats:
-        """Return `X_i` of items, given their scores and the index of the set that gave them."""
-        return formulas.probabilities(U, self._powers[used][:, None], *self._frequencies)
+    def probabilities_of(self, log_U: Floats, used: NDArray[np.int64]) -> Floats:
+        """Return `X_i` of items, given `ln U_i` and the index of their set."""
+        return formulas.probabilities(log_U, self._powers[used][:, None], *self._frequencies)
 
-    def _scores(
+    def log_probabilities_of(self, log_U: Floats, used: NDArray[np.int64]) -> Floats:
+        """Return `ln X_i` of items, given `ln U_i` and the index of their set."""
+        return formulas.log_probabilities(log_U, self._powers[used][:, None], *self._frequencies)
+
+    def _log_scores(
         self, observed: Observations, numbers: NDArray[Any]
     ) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the scores of each item, and the index of the set that gave them.
+        """Return `ln U_i` of each item, and the index of the set that gave them.
 
         `numbers` are the numbers of the items in the data of the caller, for errors.
         """
-        U = np.zeros((observed.n_items, len(self.model.classes)))
+        log_U = np.full((observed.n_items, len(self.model.classes)), -np.inf)
         used = np.full(observed.n_items, len(self.policy) - 1)
         left = np.arange(observed.n_items)
         for place, subset in enumerate(self.policy[:-1]):
             located = self._located(observed, subset, numbers[left])
-            scores = self.scorer(subset).map(located, lambda U: U)
-            scored = np.asarray(scores.any(axis=1))
-            U[left[scored]], used[left[scored]] = scores[scored], place
+            found = self.scorer(subset).map(located, lambda L: L)
+            scored = np.isfinite(found).any(axis=1)
+            log_U[left[scored]], used[left[scored]] = found[scored], place
             left = left[~scored]
             if not len(left):
                 break
             observed = observed.select(~scored)
-        return U, used
+        return log_U, used
 
     def _located(
         self, observed: Observations, subset: Subset, numbers: NDArray[Any]
@@ -234,6 +255,7 @@ class Cascade:
 
     def _blocks(self, observed: Observations) -> Iterator[tuple[Observations, NDArray[Any]]]:
         """Yield blocks of items with a limited number of tuples, and the numbers of the items."""
+        self.model.interactions.check_weights(observed)
         tuples = np.maximum(self.model.interactions.sizes(observed), 1.0)
         for subset in self.policy:
             if len(subset) > 1:

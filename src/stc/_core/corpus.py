@@ -14,7 +14,6 @@ from stc._core.formulas import Floats, with_data
 from stc._core.observations import (
     Column,
     Observations,
-    check_finite,
     fits_table,
     item_offsets,
     items_of,
@@ -303,7 +302,6 @@ def _scale(sample_weight: Floats, totals: Floats) -> Floats | float:
     """Return sample weight / total of each item, or one number if it is equal for all."""
     if sample_weight.strides == totals.strides == (0,) and totals[0] > 0:
         return float(sample_weight[0] / totals[0])  # both are one number, broadcast to all items
-    check_finite(totals)
     scale = np.divide(sample_weight, totals, out=np.zeros(len(totals)), where=totals > 0)
     return float(scale[0]) if scale.min() == scale.max() else scale
 

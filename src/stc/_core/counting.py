@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus, Entries, count, count_classes
+from stc._core.labels import label_array
 from stc._core.observations import Column, Observations, fits_table, run_starts
 from stc._core.product import object_array
 from stc._core.tensor import Dimensions, Subset, features_of
@@ -208,10 +209,12 @@ def _labels(target: Column) -> list[Any]:
 
 
 def _array(labels: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return labels in their original dtype; strings as wide as needed."""
-    if dtype.kind == "U":
-        return np.array(labels)
-    return object_array(labels) if dtype.kind == "O" else object_array(labels).astype(dtype)
+    """Return labels in the dtype of the last batch, if it holds all of them."""
+    array = object_array(labels) if dtype.kind == "O" else label_array(labels)
+    if array.dtype.kind in "OUS":  # strings as wide as needed
+        return array.astype(dtype) if dtype.kind == "T" else array
+    converted = array.astype(dtype)
+    return converted if (converted == array).all() else array
 
 
 def _numbered(index: dict[Any, int], column: Column) -> NDArray[np.int64]:

@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stc._core.observations import items_of, offsets_of, sum_at
+from stc._core.observations import items_of, offsets_of, run_starts, sum_at
 
 Floats = NDArray[np.float64]
 
 # An entropy weight below this is a rounding error: the feature is equally frequent in all classes.
 NO_INFORMATION = 1e-12
+# Numbers that differ by less than this share differ by rounding.
+_TIED = 1e-12
+# A sum below this share of its terms is the rounding error of contributions that cancel.
+CANCELLED = 1e-14
 # exp() of a larger number may overflow a double.
 _LARGEST_EXPONENT = 600.0
 
@@ -115,17 +119,17 @@ def log_weights(C: sparse.csr_array, hyper: Hyper, frequencies: Floats) -> spars
     return with_data(C, log_W)
 
 
-def weights(log_W: sparse.csr_array) -> tuple[sparse.csr_array, bool]:
-    """Return `W_ij`, and whether all weights are within the range of a double.
+def weights(log_W: sparse.csr_array) -> tuple[sparse.csr_array, float]:
+    """Return `W_ij e^-shift`, and the shift, which is 0 if all weights are within a double.
 
-    If they are not, all weights are multiplied by one factor, which leaves the probabilities as
-    they are. Weights that become 0 beside the largest need `scores_by_logarithms`.
+    If they are not, all weights share one factor, which leaves the probabilities as they are.
+    Weights that become 0 beside the largest need `log_scores`.
     """
     finite = log_W.data[np.isfinite(log_W.data)]
-    if not len(finite) or np.abs(finite).max() <= _LARGEST_EXPONENT:
-        return with_data(log_W, np.exp(log_W.data)), True
-    shift = finite.max() - _LARGEST_EXPONENT
-    return with_data(log_W, np.exp(log_W.data - shift)), False
+    shift = 0.0
+    if len(finite) and np.abs(finite).max() > _LARGEST_EXPONENT:
+        shift = float(finite.max()) - _LARGEST_EXPONENT
+    return with_data(log_W, np.exp(log_W.data - shift)), shift
 
 
 def turned(amounts: NDArray[Any], angles: Floats) -> NDArray[np.complex128]:
@@ -152,68 +156,74 @@ def scores(Xp: sparse.csr_array, V: Any) -> Floats:
     return U
 
 
-def scores_by_logarithms(
-    log_W: sparse.csr_array, log_xp: Floats, angles: Floats | None = None
+def log_scores(
+    log_W: sparse.csr_array,
+    log_xp: Floats,
+    items: NDArray[Any],
+    n_items: int,
+    angles: Floats | None = None,
 ) -> Floats:
-    """Return `U_i` of one item up to a factor, where `W_ij x_j^p` would under- or overflow.
+    """Return `ln U_i` of items (items x classes), where `W_ij x_j^p` would under- or overflow.
 
-    `log_W` has a row, and `log_xp = p ln x_j` an element, for each value of the item. `angles`
-    are `theta_j - phi_ij` of the entries.
+    `log_W` has a row for each value of the items, `log_xp = p ln x_j` and `items` have an element.
+    `angles` are `theta_j - phi_ij` of the entries.
     """
-    terms = np.full(log_W.shape, -np.inf)
-    j = items_of(log_W.indptr)
-    terms[j, log_W.indices] = log_W.data + log_xp[j]
-    highest = terms.max(initial=-np.inf)
-    if not np.isfinite(highest):
-        return np.zeros(terms.shape[1])
-    w: NDArray[Any] = np.exp(terms - highest)
-    if angles is None:
-        return np.asarray(w.sum(axis=0))
-    w = w.astype(np.complex128)
-    w[j, log_W.indices] = turned(w[j, log_W.indices], angles)
-    return np.asarray(np.abs(w.sum(axis=0)))
+    values = items_of(log_W.indptr)
+    terms = log_W.data + log_xp[values]
+    entries = np.flatnonzero(np.isfinite(terms))
+    keys = items[values[entries]] * log_W.shape[1] + log_W.indices[entries]
+    order = np.argsort(keys, kind="stable")
+    keys, entries = keys[order], entries[order]
+    terms = terms[entries]
+    starts = run_starts(keys)
+    log_U = np.full((n_items, log_W.shape[1]), -np.inf)
+    if not len(starts):
+        return log_U
+    highest = np.maximum.reduceat(terms, starts)
+    w = np.exp(terms - np.repeat(highest, np.diff(starts, append=len(keys))))
+    sums = np.add.reduceat(w, starts)
+    if angles is not None:
+        moduli = np.abs(np.add.reduceat(turned(w, angles[entries]), starts))
+        sums = np.where(moduli <= CANCELLED * sums, 0.0, moduli)
+    with np.errstate(divide="ignore"):
+        log_U.flat[keys[starts]] = highest + np.log(sums)
+    return log_U
 
 
 def log_probabilities(
-    U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
+    log_U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
 ) -> Floats:
     """Return `ln X_i`; see `probabilities`."""
+    log_X, degenerate = _relative_logarithms(log_U, power)
     with np.errstate(divide="ignore"):
-        log_X, degenerate = _relative_logarithms(np.log(U), power)
-        log_X[degenerate] = np.log(frequencies)
+        log_X[degenerate] = np.log(tied(frequencies))
         log_X -= np.log(np.exp(log_X).sum(axis=1, keepdims=True))
         if floor is None:
             return log_X
-        return np.asarray(np.logaddexp(log_X + np.log1p(-floor.sum()), np.log(floor)))
+        log_X = np.logaddexp(log_X + np.log1p(-floor.sum()), np.log(floor))
+    highest = log_X.max(axis=1, keepdims=True)
+    return np.asarray(np.where(log_X >= highest - _TIED, highest, log_X))
 
 
 def probabilities(
-    U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
+    log_U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
 ) -> Floats:
     """Return `X_i = (1 - m) Q_i + m g_i` with `Q_i = U_i^(s/p) / sum_k U_k^(s/p)`.
 
-    `power` is p / s: one number, or one per item. `frequencies` are the `Q_i` of items whose
-    `U_i` are all 0. `floor` is `m g_i`, the least probability of each class; None: m is 0.
-    """
-    with np.errstate(divide="ignore"):
-        return probabilities_of_logarithms(np.log(U), power, frequencies, floor)
-
-
-def probabilities_of_logarithms(
-    log_U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
-) -> Floats:
-    """Return `X_i` of items whose `ln U_i` are given; they may be changed.
-
-    `frequencies` and `floor` are the same for all items, or have a row for each.
+    `log_U` has `ln U_i` up to a number for each item. `power` is p / s: one number, or one per
+    item. `frequencies` are the `Q_i` of items whose `U_i` are all 0, and `floor` is `m g_i`, the
+    least probability of each class (None: m is 0); both are the same for all items, or have a row
+    for each. Classes whose probabilities differ from the highest by rounding have the highest.
     """
     X, degenerate = _relative_logarithms(log_U, power)
     np.exp(X, out=X)
-    X[degenerate] = np.broadcast_to(frequencies, X.shape)[degenerate]
+    X[degenerate] = np.broadcast_to(tied(frequencies), X.shape)[degenerate]
     X /= X.sum(axis=1, keepdims=True)
-    if floor is not None:
-        X *= 1 - floor.sum(axis=-1, keepdims=True)
-        X += floor
-    return X
+    if floor is None:
+        return X
+    X *= 1 - floor.sum(axis=-1, keepdims=True)
+    X += floor
+    return tied(X)
 
 
 def floor_of(class_mass: Floats, share: float) -> Floats:
@@ -223,25 +233,35 @@ def floor_of(class_mass: Floats, share: float) -> Floats:
     return np.asarray(share * (class_mass + 1 / n_classes) / (total + 1))
 
 
+def tied(X: Floats) -> Floats:
+    """Return numbers, of which those that differ from the highest by rounding are the highest.
+
+    So the first class of a tie is the answer, in whatever order the counts were added up.
+    """
+    highest = X.max(axis=-1, keepdims=True, initial=0.0)
+    return np.asarray(np.where(highest * (1 - _TIED) <= X, highest, X))
+
+
 def _relative_logarithms(log_U: Floats, power: Floats | float) -> tuple[Floats, NDArray[np.bool_]]:
     """Return `ln U_i^(1/p)` minus the maximum of the item, and which items have only zeros."""
-    log_U /= power
-    highest = log_U.max(axis=1, keepdims=True)
+    X = log_U / power
+    highest = X.max(axis=1, keepdims=True)
     degenerate: NDArray[np.bool_] = np.isneginf(highest[:, 0])
     highest[degenerate] = 0.0
-    log_U -= highest
-    return log_U, degenerate
+    X -= highest
+    X[-_TIED * np.maximum(1.0, 1 / np.asarray(power)) < X] = 0.0
+    return X, degenerate
 
 
-def most_probable(
-    U: Floats, power: Floats | float, frequencies: Floats, floor: Floats | None = None
-) -> NDArray[np.intp]:
-    """Return `argmax_i X_i`; without a floor it is `argmax_i U_i`, and needs no power."""
-    if floor is not None:
-        return np.asarray(np.argmax(probabilities(U, power, frequencies, floor), axis=1))
+def most_probable(U: Floats, power: float, frequencies: Floats) -> NDArray[np.intp]:
+    """Return `argmax_i X_i` without a floor, from scores up to a factor for each item."""
     best: NDArray[np.intp] = np.argmax(U, axis=1)
-    degenerate = U[np.arange(len(U)), best] == 0
-    best[degenerate] = np.argmax(frequencies)
+    highest = U[np.arange(len(U)), best]
+    close = (highest * np.exp(-_TIED * max(1.0, power)))[:, None] <= U
+    if np.count_nonzero(close) > len(U):  # few items have ties
+        several = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
+        best[several] = np.argmax(close[several], axis=1)
+    best[highest == 0] = np.argmax(tied(frequencies))
     return best
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from stc._core.domain import IN_DOMAIN, first_outside
 from stc._core.formulas import Floats
 from stc._core.matrix import FeatureMatrix
 from stc._core.observations import Column, Observations
 from stc._core.product import cartesian_product, object_array
 from stc._core.vocabulary import Value
-from stc.exceptions import ParameterError
+from stc.exceptions import DataError, ParameterError
 
 # The attributes of a conjunction -> its values that are features; () holds the n-grams.
 SelectedConjunctions = Mapping[tuple[str, ...], frozenset[Value]]
@@ -142,6 +143,7 @@ class Interactions:
         """
         if self.order == 1:
             return
+        self.check_weights(observed)
         sizes = self.entries(observed)
         named = self.attributes is not None
         needed = sizes.max(initial=0) if named else sizes.sum()
@@ -156,6 +158,25 @@ class Interactions:
                 f"max_entries={most:,}",
                 hint="lower interactions, leave attributes out, or raise max_entries",
             )
+
+    def check_weights(self, observed: Observations) -> None:
+        """Raise if the weights of a conjunction, which are products, are not in the domain."""
+        columns = {str(column.attribute): column for column in observed.columns}
+        weighted = {name for name, column in columns.items() if column.weights is not None}
+        if self.order == 1 or not weighted:
+            return
+        for names in self._tuples(columns):
+            if weighted.isdisjoint(names):
+                continue
+            totals = np.prod([_totals(columns[name]) for name in names], axis=0)
+            item = first_outside(totals)
+            if item is not None:
+                raise DataError(
+                    f"the sum of the weights of a conjunction {IN_DOMAIN}, got {totals[item]}",
+                    column=", ".join(names),
+                    item=item,
+                    hint="they are the products of the weights of its values",
+                )
 
     def select(
         self,
@@ -196,6 +217,11 @@ def _conjunction(names: tuple[str, ...], parts: tuple[Column, ...]) -> Column:
     weights = column.weights
     if weights is not None and column.offsets is not None:
         # Undo the division by the total of each part, which the product makes.
-        totals = np.prod([np.broadcast_to(part.totals, column.n_items) for part in parts], axis=0)
+        totals = np.prod(list(map(_totals, parts)), axis=0)
         weights = weights * np.repeat(totals, np.diff(column.offsets))
     return replace(column, attribute=names, values=values, weights=weights)
+
+
+def _totals(column: Column) -> Floats:
+    """Return the total weight of each item."""
+    return np.broadcast_to(np.float64(column.totals), column.n_items)

@@ -17,11 +17,14 @@ from stc._core.observations import (
     concatenate_by_item,
     item_offsets,
     items_of,
+    sum_at,
 )
 
 # For each column the feature of each code.
 Lookups = list[NDArray[np.int32]]
 
+# Sums of weights that differ by less than this share differ by rounding.
+_ROUNDING = 1e-9
 # Entropy weights are compared after rounding to this many decimals.
 _DECIMALS = 12
 
@@ -81,11 +84,14 @@ class FeatureMatrix:
     ) -> NDArray[np.bool_]:
         """Return which features to keep: all single values, and the strongest conjunctions.
 
-        A conjunction needs `min_support` of these items, and the `max_features` with the highest
-        `H_j` are kept. Ties are broken by name, so that the order of the items does not matter.
+        A conjunction needs `min_support` of these items, of which one of weight 2 is two, and one
+        of weight 1/2 is one; the `max_features` with the highest `H_j` are kept. Ties are broken
+        by name, so that the order of the items does not matter.
         """
-        support = np.bincount(self.matrix[items].indices, minlength=self.matrix.shape[1])
-        keep = ~self.conjunctions | (support >= min_support)
+        selected = self.matrix[items]
+        times = np.repeat(np.maximum(sample_weight[items], 1.0), np.diff(selected.indptr))
+        support = sum_at(selected.indices, times, self.matrix.shape[1])
+        keep = ~self.conjunctions | (support >= (1 - _ROUNDING) * min_support)
         chosen = np.flatnonzero(keep & self.conjunctions)
         if max_features is not None and len(chosen) > max_features:
             H = np.round(self._entropy_weights(chosen, items, truth, sample_weight), _DECIMALS)
@@ -141,7 +147,8 @@ def shares(observed: Observations, lookups: Lookups, start: int, stop: int) -> P
     if weights is None:
         return None, features, offsets
     totals = np.repeat(nonzero(observed.totals[start:stop]), np.diff(offsets))
-    return weights / totals, features, offsets
+    # A missing value has a weight that no total counts; a power of it must not overflow.
+    return np.minimum(weights / totals, 1.0), features, offsets
 
 
 def normalised(observed: Observations) -> bool:

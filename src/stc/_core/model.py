@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from stc._core.corpus import Amplitudes, Corpus
 from stc._core.counting import BatchCounts, RunningCounts
+from stc._core.domain import MOST, class_too_heavy
 from stc._core.formulas import Floats, floor_of
 from stc._core.interactions import Interactions
+from stc._core.labels import label_repr, places_of, union_of_classes
 from stc._core.observations import Column, Observations
 from stc._core.scales import Scale
 from stc._core.schema import Schema
@@ -177,15 +179,16 @@ class Model:
     def _resized(self, subset: Subset, n_features: int, classes: NDArray[Any]) -> Corpus:
         """Return a corpus with more features, appended, and with more classes."""
         corpus = self.corpora[subset]
-        places = np.searchsorted(classes, self.classes)
+        places = places_of(classes, self.classes)
         shape = (n_features, len(classes))
         return corpus.reindexed(np.arange(corpus.mass.shape[0]), places, shape)
 
     def _declared(
         self, classes: NDArray[Any], more: NDArray[Any] | None = None
     ) -> NDArray[np.bool_]:
-        declared = np.isin(classes, self.classes[self.declared])
-        return declared if more is None else declared | np.isin(classes, more)
+        known = self.classes[self.declared]
+        declared = places_of(known, classes) < len(known)
+        return declared if more is None else declared | (places_of(more, classes) < len(more))
 
     def with_items(self, observed: Observations, target: Column, sample_weight: Floats) -> Model:
         """Return the model after learning these items."""
@@ -254,7 +257,16 @@ class Model:
             vocabulary=vocabulary,
             tuples=tuples,
             corpora=corpora,
-        )
+        )._checked()
+
+    def _checked(self) -> Model:
+        """Return the model, or raise if the sum of the weights of a class is too large."""
+        mass = self.class_mass
+        heavy = np.flatnonzero(mass > MOST)
+        if len(heavy):
+            class_ = heavy[0]
+            raise class_too_heavy(label_repr(self.classes[class_]), float(mass[class_]))
+        return self
 
     def without_items(self, observed: Observations, target: Column, sample_weight: Floats) -> Model:
         """Return the model without these items, as if they had never been learnt."""
@@ -290,10 +302,10 @@ class Model:
         if vocabulary.size > self.vocabulary.size:
             name = feature_name(*vocabulary.features[self.vocabulary.size])
             raise _never_learnt(name)
-        unknown = other.classes[~np.isin(other.classes, self.classes)]
+        places = places_of(self.classes, other.classes)
+        unknown = other.classes[places == len(self.classes)]
         if len(unknown):
             raise _never_learnt(f"class {label_repr(unknown[0])}")
-        places = np.searchsorted(self.classes, other.classes)
         corpora = {}
         for subset, corpus in self.corpora.items():
             rows = theirs if subset else np.zeros(1, dtype=np.int64)
@@ -335,7 +347,7 @@ class Model:
     def _check_classes(self, target: Column, numbers: NDArray[Any]) -> None:
         """Raise if an item has an unknown class."""
         values = np.asarray(target.values)
-        item, code = target.first_entry(~np.isin(values, self.classes))
+        item, code = target.first_entry(places_of(self.classes, values) == len(self.classes))
         if item is not None:
             raise _never_learnt(f"class {label_repr(values[code])}", numbers[item])
 
@@ -420,7 +432,7 @@ class Model:
         sets = self._sets_of(other)
         vocabulary, theirs = self._vocabulary_with(other)
         classes = union_of_classes(self.classes, other.classes)
-        places = np.searchsorted(classes, other.classes)
+        places = places_of(classes, other.classes)
         tuples, corpora = {}, {}
         for subset in self.corpora:
             size, rows = (vocabulary.size, theirs) if subset else (1, np.zeros(1, dtype=np.int64))
@@ -441,7 +453,7 @@ class Model:
             vocabulary=vocabulary,
             tuples=tuples,
             corpora=corpora,
-        )
+        )._checked()
 
     def _check_same_features(self, other: Model) -> None:
         """Raise if the features of another model are made in another way."""
@@ -494,46 +506,10 @@ class Model:
         return vocabulary, places
 
 
-def union_of_classes(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted classes of both, or raise for types that NumPy would convert."""
-    if not len(ours):
-        return np.unique(theirs)
-    if not len(theirs):
-        return ours
-    for mine, other in zip(_components(ours), _components(theirs), strict=True):
-        kinds = [_kind(mine), _kind(other)]
-        if kinds[0] != kinds[1]:
-            raise DataError(
-                f"the classes learnt so far are {kinds[0]} (such as {label_repr(mine[0])}), "
-                f"these are {kinds[1]} (such as {label_repr(other[0])})"
-            )
-    return np.union1d(ours, theirs)
-
-
-def _components(classes: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return the classes, or the labels of each target if classes are tuples."""
-    if not isinstance(classes[0], tuple):
-        return [classes]
-    return [np.array(labels) for labels in zip(*classes, strict=True)]
-
-
-def label_repr(label: Any) -> str:
-    """Return the repr of a label, without the type of NumPy around it."""
-    return repr(label.item() if isinstance(label, np.generic) else label)
-
-
 def _never_learnt(what: str, item: Any = None) -> NeverLearntError:
     """Return an error for something that no item has, of an item of the data to unlearn."""
     number = None if item is None else int(item)
     return NeverLearntError(f"cannot unlearn {what}, which was never learnt", item=number)
-
-
-def _kind(classes: NDArray[Any]) -> str:
-    """Return the kind of the labels in words, for an error."""
-    array = np.array(classes.tolist()) if classes.dtype.kind == "O" else classes
-    kind = array.dtype.kind
-    names = {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
-    return names.get(kind, f"of dtype {classes.dtype}")
 
 
 def weighted(
@@ -550,5 +526,5 @@ def weighted(
 
 def _places(classes: NDArray[Any], target: Column) -> NDArray[Any]:
     """Return the index of each value of the target among the classes (any for unused ones)."""
-    values = np.asarray(target.values)
-    return np.minimum(np.searchsorted(classes, values), max(len(classes) - 1, 0))
+    places = places_of(classes, np.asarray(target.values))
+    return np.minimum(places, max(len(classes) - 1, 0))

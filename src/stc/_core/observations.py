@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stc.exceptions import DataError
-
 Kind = Literal["table", "counts", "documents"]
 Missing = Literal["ignore", "category"]
 # (weights or None, codes, offsets); the codes of item n are `codes[offsets[n]:offsets[n + 1]]`.
@@ -268,6 +266,15 @@ class Observations:
         )
         return replace(self, columns=columns, names=names)
 
+    def like(self, some: Observations) -> Observations:
+        """Return the items with the attributes that some of them have, and their measurements."""
+        column_of = {column.attribute: column for column in self.columns}
+        columns = tuple(
+            replace(column_of[column.attribute], continuous=column.continuous)
+            for column in some.columns
+        )
+        return replace(self, columns=columns, names=some.names)
+
     def select(self, keep: NDArray[np.bool_]) -> Observations:
         """Return the items in `keep`."""
         columns = tuple(column.select(keep) for column in self.columns)
@@ -317,16 +324,6 @@ def items_of(offsets: NDArray[Any]) -> NDArray[Any]:
 def fits_table(cells: int, entries: int) -> bool:
     """Whether a dense table of so many cells is worth its memory for so many entries."""
     return cells <= max(_SMALL_TABLE, _CELLS_PER_ENTRY * entries)
-
-
-def check_finite(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the total weights of the items, or raise if one of them has overflowed."""
-    if not np.isfinite(totals).all():
-        item = int(np.flatnonzero(~np.isfinite(totals))[0])
-        raise DataError(
-            "the sum of the weights is too large for a floating-point number", item=item
-        )
-    return totals
 
 
 def concatenate_by_item(

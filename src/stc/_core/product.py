@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from stc._core.observations import (
     Column,
-    check_finite,
     concatenate_by_item,
     fits_table,
     item_offsets,
@@ -153,7 +152,7 @@ def _crossed_bags(columns: Sequence[Column]) -> Column:
         if weights is None:
             x = x[entries] / repeats[entries]
         else:
-            totals = check_finite(np.broadcast_to(column.totals, n_items))
+            totals = np.broadcast_to(column.totals, n_items)
             x = x[entries] * (weights[chosen] / totals[items])
     values, codes = keys.distinct()
     # Where all values of an item have equal weights, so have all tuples.

@@ -18,6 +18,8 @@ from stc.exceptions import DataError
 _DIGITS = range(3, 18)
 # Hint for a column with values that are not numbers.
 NOT_CONTINUOUS = "take the column out of continuous"
+# Sums of weights that differ by less than this share differ by rounding.
+_ROUNDING = 1e-9
 # Weight of the neighbours of an ordinal value, relative to its own, before normalisation.
 _NEIGHBOUR_WEIGHT = 0.5
 
@@ -38,8 +40,10 @@ class Knots:
     knots: tuple[float, ...]
 
     @classmethod
-    def of(cls, numbers: Floats, count: int, times: Floats | None = None) -> Knots:
-        """Return knots at quantiles; a value that many items share is a knot itself.
+    def of(cls, numbers: Floats, count: int, weights: Floats | None = None) -> Knots:
+        """Return knots at weighted quantiles; a value with a large share is a knot itself.
+
+        A number of weight 2 is the same as two numbers; the unit is the least weight, at most 1.
 
         Parameters
         ----------
@@ -47,12 +51,14 @@ class Knots:
             The numbers of items.
         count
             Number of knots.
-        times
-            How often each number occurs; None: once.
+        weights
+            The weight of each number, which is positive; None: 1.
         """
         values, places = np.unique(numbers, return_inverse=True)
-        counts = np.bincount(places, times)
-        many = counts * count >= counts.sum()
+        counts = np.bincount(places, weights)
+        if weights is not None:  # those that are shares of items are multiples of the least
+            counts = counts / min(weights.min(), 1.0)
+        many = counts * count >= (1 - _ROUNDING) * counts.sum()
         common, rest = values[many], values[~many]
         wanted = max(count - len(common), 0)
         if len(rest) and wanted:
@@ -89,9 +95,11 @@ class Knots:
 
 
 def _quantiles(values: Floats, counts: Floats, shares: Floats) -> Floats:
-    """Return quantiles as NumPy computes them, of ascending values that occur several times."""
+    """Return quantiles as NumPy computes them, of ascending values with such weights."""
     after = np.cumsum(counts)
-    places = shares * (after[-1] - 1)
+    # Sums of fractions reach a rank whatever their rounding.
+    after = np.where(abs(after - np.rint(after)) <= _ROUNDING * after, np.rint(after), after)
+    places = shares * max(after[-1] - 1, 0.0)
     below = np.floor(places)
     one, other = (
         values[np.minimum(np.searchsorted(after, rank, side="right"), len(values) - 1)]

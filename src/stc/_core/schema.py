@@ -49,6 +49,14 @@ class Schema:
     def check_readable(self, batch: Schema) -> None:
         """Raise if a model of this schema cannot read a batch."""
         self._check(batch, "X")
+        strange = next((name for name in batch.names if name not in self.names), None)
+        if strange is not None and not (self.named or batch.closed) and self.kind == "table":
+            raise DataError(
+                "the model was learnt from an array, whose columns have no names but "
+                f"x0 to x{len(self.names) - 1}, and X has records with this key",
+                column=strange,
+                hint="give rows of values in the order of the array",
+            )
         if self.closed or not batch.closed or self.kind != "table":
             return
         if not batch.named:
@@ -56,7 +64,8 @@ class Schema:
                 "the model was learnt from records, and X has columns without names",
                 hint="give records or a frame with named columns",
             )
-        absent = [name for name in self.names if name not in batch.names]
+        given = set(batch.names)
+        absent = [name for name in self.names if name not in given]
         if absent and self.missing == "category":
             raise DataError(
                 "X has no such column, and with missing='category' an absent column "
@@ -129,7 +138,8 @@ class Schema:
         """Raise if `owner` has attributes that cannot be added to this schema."""
         if len(names) == len(self.names):
             return
-        column = next(name for name in names if name not in self.names)
+        known = set(self.names)
+        column = next(name for name in names if name not in known)
         if self.closed:
             raise DataError(f"only {owner} has this attribute", column=column)
         if self.missing == "category":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stc._core.corpus import Corpus
+from stc._core.labels import label_list, plain_label
 from stc._core.model import Model
 from stc._core.observations import items_of
 from stc._core.tensor import Subset
@@ -17,6 +21,8 @@ from stc._core.vocabulary import Feature, parts_of, tuple_name
 
 # Up to this many rows, a Python list is faster than a gather.
 _FEW_ROWS = 5000
+# Types of labels that polars keeps; it cuts or refuses others.
+_TYPES_OF_COLUMNS = {str, bool, bytes, Decimal, date, datetime, time, timedelta}
 _COLUMNS = {"dimensions", "attribute", "value", "mass", "support", "item", "probability"}
 
 
@@ -58,6 +64,16 @@ def gather(values: Sequence[Any], dtype: Any, place: NDArray[Any]) -> pl.Series:
     return pl.Series(values, dtype=dtype).gather(place)
 
 
+def label_series(name: str, labels: NDArray[Any]) -> pl.Series:
+    """Return labels as a column in a type that keeps them apart; as text if polars has none."""
+    cells = list(map(plain_label, label_list(labels)))
+    kinds = set(map(type, cells))
+    if kinds <= {int, float} or (len(kinds) == 1 and kinds <= _TYPES_OF_COLUMNS):
+        with suppress(OverflowError, ValueError, TypeError, pl.exceptions.PolarsError):
+            return pl.Series(name, cells, strict=False)
+    return pl.Series(name, list(map(str, cells)))
+
+
 def corpus_table(model: Model) -> pl.DataFrame:
     """Return one row per entry of the corpora, sorted: attribute, value, class, mass, support."""
     empty = Corpus.empty((0, len(model.classes)))
@@ -92,7 +108,7 @@ def _class_columns(model: Model, classes: NDArray[Any]) -> list[pl.Series]:
         model.classes if form.kind == "joint" else form.public_classes(model.classes)
     )
     return [
-        pl.Series(f"{name} (target)" if name in _COLUMNS else name, column.tolist()).gather(classes)
+        label_series(f"{name} (target)" if name in _COLUMNS else name, column).gather(classes)
         for name, column in zip(form.target_names, labels, strict=True)
     ]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from stc._core.labels import distinct_labels, label_list
 from stc._core.observations import Column
 from stc._core.product import object_array
 from stc.exceptions import DataError
@@ -82,7 +83,7 @@ class TargetForm:
     def public_classes(self, classes: NDArray[Any]) -> Any:
         """Return the classes for users: an array, or a list of arrays for several targets."""
         if self.kind == "joint":
-            return [np.unique(labels) for labels in self.by_target(classes)]
+            return [distinct_labels(labels)[0] for labels in self.by_target(classes)]
         if self.kind == "indicator" and self.names:
             return np.array(self.names, dtype=object)
         return classes
@@ -106,7 +107,7 @@ class TargetForm:
         dtype = np.result_type(*columns) if len(kinds) == 1 else np.dtype(object)
         table = np.empty((len(classes), len(columns)), dtype=dtype)
         for place, column in enumerate(columns):
-            table[:, place] = column
+            table[:, place] = column if dtype.kind != "O" else label_list(column)
         return table
 
     def predicted(self, classes: NDArray[Any], best: NDArray[Any]) -> NDArray[Any]:
@@ -118,6 +119,8 @@ class TargetForm:
         """Return the labels of each item in the form of y, given which are chosen."""
         if self.kind == "indicator":
             return chosen.astype(np.int64)
+        if classes.dtype.kind in "mM":  # of which `tolist` makes integers
+            return [self.container(classes[row]) for row in chosen]
         return [self.container(classes[row].tolist()) for row in chosen]
 
     def marginals(
@@ -128,7 +131,7 @@ class TargetForm:
             return joint
         marginals = []
         for labels in self.by_target(classes):
-            distinct, place = np.unique(labels, return_inverse=True)
+            distinct, place = distinct_labels(labels)
             if logarithms:
                 columns = [logsumexp(joint[:, place == k], axis=1) for k in range(len(distinct))]
                 marginals.append(np.column_stack(columns))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from stc._core.observations import Column, Observations
 from stc._core.product import LARGEST_KEY, TupleKeys, cartesian_product, union
 from stc._core.schema import Schema
+from stc._utils.names import first_repeated
 from stc.exceptions import DataError, MissingColumnError, ParameterError, ParameterTypeError
 
 # Numbers of dimensions, ascending. The corpus of the empty subset holds the classes alone.
@@ -62,28 +63,29 @@ class Dimensions:
     def _checked(self, schema: Schema) -> Dimensions:
         if not self.names:
             raise ParameterError("dimensions has no group", hint="give at least one, or None")
-        seen: set[str] = set()
+        seen, known = set[str](), set(schema.names)
         for name, group in zip(self.names, self.attributes or (), strict=True):
             if not group:
                 place = self.names.index(name)
                 raise ParameterError(f"dimension {place} ({name!r}) has no attribute")
             for attribute in group:
-                if attribute not in schema.names:
+                if attribute not in known:
                     reason = f", which the dimension {name!r} names"
                     raise MissingColumnError(attribute, schema.names, reason)
                 if attribute in seen:
                     raise ParameterError("named twice in dimensions", column=attribute)
                 seen.add(attribute)
-        twice = [name for name in self.names if self.names.count(name) > 1]
-        if twice:
+        repeated = first_repeated(self.names)
+        if repeated is not None:
             raise ParameterError(
-                f"two dimensions have the name {twice[0]!r}", hint="give them names with a dict"
+                f"two dimensions have the name {repeated!r}", hint="give them names with a dict"
             )
         return self
 
     def refuse_more(self, schema: Schema) -> None:
         """Raise if the schema has attributes that came after the dimensions were fixed."""
-        new = [name for name in schema.names if self.each and name not in self.names]
+        known = set(self.names)
+        new = [name for name in schema.names if self.each and name not in known]
         if new:
             raise DataError(
                 "the attribute is new, and with dimensions='each' the first batch fixes them",
@@ -109,16 +111,16 @@ class Dimensions:
 
     def numbers(self, names: Iterable[str], where: str) -> Subset:
         """Return the numbers of named dimensions, in the order of the names."""
-        numbers = []
+        numbers, number = [], {name: place for place, name in enumerate(self.names)}
         for name in names:
-            if name not in self.names:
+            if name not in number:
                 known = ", ".join(map(repr, self.names))
                 hint = "set dimensions='each' to name attributes"
                 raise ParameterError(
                     f"{where} names the dimension {name!r}, which does not exist; there is {known}",
                     hint=hint if self.attributes is None else None,
                 )
-            numbers.append(self.names.index(name))
+            numbers.append(number[name])
         return tuple(numbers)
 
     def places(self, observed: Observations, dimension: int) -> list[int]:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.ma.core import MaskedConstant
 from numpy.typing import NDArray
 
 from stc._core.observations import Column, Missing, item_offsets, items_of, offsets_of, run_starts
 from stc._input.bags import Bags, column_of_bags
-from stc._input.scalars import Coded, code_objects, code_series
+from stc._input.scalars import Coded, code_objects, code_series, filled
 from stc._input.values import STRINGS, canonical, is_missing, naming_items
 from stc._input.weights import as_weights, check_weights
 from stc._utils.threads import cores
@@ -85,7 +86,7 @@ def _column_of_categories(attribute: str | None, values: Categories, missing: Mi
 
 def _is_several(kind: type) -> bool:
     """Return whether a cell of this type holds several values."""
-    if issubclass(kind, (str, bytes)):
+    if issubclass(kind, (str, bytes, MaskedConstant)):
         return False
     return issubclass(kind, (list, tuple, Mapping, AbstractSet, np.ndarray)) or (
         hasattr(kind, "__iter__") and hasattr(kind, "__len__") and hasattr(kind, "to_list")
@@ -200,7 +201,7 @@ def blocks_of(series: pl.Series, least: int) -> list[pl.Series]:
 
 def bags_of_lists(series: pl.Series) -> Bags:
     """Return the lengths of lists, and their values one list after the other."""
-    lengths = series.list.len().fill_null(0).to_numpy()
+    lengths = filled(series.list.len(), 0).to_numpy()
     return Bags(lengths, series.filter(pl.Series(lengths > 0)).explode())
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from stc._utils.forking import refuse_without_pool
+from stc._utils.names import first_repeated
 from stc.exceptions import DataError, DataTypeError, MissingColumnError, StcError
 
 # What libraries raise for data that they cannot convert; pyarrow's errors are among these classes.
@@ -68,6 +70,7 @@ def as_frame(data: Any, column: str | None = None) -> nw.DataFrame[Any] | None:
     except nw.exceptions.DuplicateError as error:
         raise _duplicate_error(data) from error
     if isinstance(frame, nw.LazyFrame):
+        refuse_without_pool()
         with library_errors("the lazy frame"):
             if column is not None and column in frame.collect_schema():
                 frame = frame.select(column)
@@ -85,8 +88,8 @@ def as_series(data: Any) -> nw.Series[Any] | None:
 
 def _duplicate_error(frame: Any) -> DataError:
     names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
-    name = next(name for name in names if names.count(name) > 1)
-    return DataError("the name occurs more than once", column=str(name), hint="rename one of them")
+    column = str(first_repeated(names))
+    return DataError("the name occurs more than once", column=column, hint="rename one of them")
 
 
 def split_targets(X: Any, names: Sequence[str], *, needed: bool) -> tuple[Any, dict[str, Any]]:
@@ -145,7 +148,8 @@ def check_records(X: Sequence[Any]) -> None:
 def _split_frame(
     frame: nw.DataFrame[Any], names: Sequence[str], needed: bool
 ) -> tuple[Any, dict[str, Any]]:
-    present = [name for name in names if name in frame.columns]
+    known = set(frame.columns)
+    present = [name for name in names if name in known]
     if needed and len(present) < len(names):
         absent = next(name for name in names if name not in present)
         raise MissingColumnError(absent, frame.columns, ", which is to be a target or the weight")

@@ -6,7 +6,7 @@ import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain, compress, pairwise
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -15,13 +15,15 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from stc._core.domain import first_outside
 from stc._core.observations import Column, Missing, Observations
+from stc._input.arrays import values_of_arrow, values_of_numpy
 from stc._input.cells import Values, column_of_cells, column_of_values
 from stc._input.columns import as_frame, as_series, check_records, library_errors
 from stc._input.documents import NGrams, Tokenizer, column_of_ngrams, columns_of_documents
-from stc._input.pandas import is_pandas, strings_of, values_of, values_of_arrow, values_of_numpy
+from stc._input.pandas import is_pandas, strings_of, values_of
 from stc._input.values import STRINGS, is_missing, naming_items, string_series, unmasked
-from stc._input.weights import check_weights
+from stc._input.weights import check_totals, check_weights
 from stc._utils.threads import thread_map
 from stc.exceptions import DataError, DataTypeError, ParameterError
 
@@ -69,7 +71,17 @@ def encode(
         observed = _encode(X, _Options(missing, tokenizer, longest, names), counts)
     if ngrams != "auto" and ngrams > 1 and observed.kind != "documents":
         raise ParameterError(f"ngrams={ngrams} is for documents (strings); X holds {observed.kind}")
-    return replace(observed, missing=missing)
+    return check_totals(replace(observed, missing=missing))
+
+
+def rows_of(X: Any, keep: NDArray[np.bool_]) -> Any:
+    """Return some items of frames, records, arrays or rows."""
+    if isinstance(X, (list, tuple)):
+        return list(compress(X, keep))
+    if is_pandas(X):
+        return X[keep]
+    frame = as_series(X) if as_series(X) is not None else as_frame(X)
+    return np.asarray(X)[keep] if frame is None else frame.filter(keep.tolist()).to_native()
 
 
 class _Options(NamedTuple):
@@ -87,7 +99,8 @@ def _encode(X: Any, options: _Options, counts: bool) -> Observations:
             _check_width(X, options.ngrams.max_entries)
         return _encode_sparse(X)
     if counts and _is_rows(X):
-        return _encode_sparse(sparse.csr_array(np.asarray(X, dtype=np.float64)))
+        present = np.ma.filled(X, 0) if np.ma.isMaskedArray(X) else X  # a masked count is absent
+        return _encode_sparse(sparse.csr_array(np.asarray(present, dtype=np.float64)))
     if isinstance(X, (list, tuple)):
         return _encode_sequence(X, options)
     series = as_series(X)
@@ -117,10 +130,11 @@ def _encode_sparse(X: Any) -> Observations:
     _check_not_empty(X.shape[0], X.shape[1])
     rows = X.tocsr()
     weights = rows.data.astype(np.float64, copy=False)
-    if len(weights) and not (weights.min() > 0 and np.isfinite(weights.max())):
-        wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+    wrong = first_outside(weights)
+    if wrong is not None:
         with naming_items(rows.indptr):
-            check_weights(weights, column=f"x{rows.indices[wrong[0]]}" if len(wrong) else None)
+            check_weights(weights, column=f"x{rows.indices[wrong]}")
+    if len(weights) and weights.min() == 0:
         rows = sparse.csr_array((weights, rows.indices, rows.indptr), shape=rows.shape, copy=True)
         rows.eliminate_zeros()
         weights = rows.data
@@ -228,7 +242,10 @@ def _encode_columns(
 
 def _encode_sequence(X: Any, options: _Options) -> Observations:
     if isinstance(X, Mapping):
-        raise DataTypeError("X is one record", hint="give a list of records, [record]")
+        raise DataTypeError(
+            "X is one record",
+            hint="give a list of records, [record]; of columns make a frame, pl.DataFrame(X)",
+        )
     if isinstance(X, str):
         raise DataError("X is one document", hint="give a list of documents, [text]")
     if isinstance(X, Iterator):

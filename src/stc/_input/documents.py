@@ -20,6 +20,7 @@ from stc._input.bags import column_of_bags
 from stc._input.cells import bags_of_lists, blocks_of, column_of_entries, column_of_series
 from stc._input.scalars import code_series
 from stc._input.values import canonical
+from stc._utils.forking import pool_is_lost
 from stc.exceptions import DataTypeError, ParameterError
 
 Tokenizer = Callable[[str], Sequence[str]]
@@ -73,7 +74,21 @@ def columns_of_documents(
 
 
 def _words(documents: pl.Series) -> pl.Series:
+    if pool_is_lost():
+        return _tokenize(documents, None)
     return documents.str.extract_all(TOKEN_PATTERN)
+
+
+def _python_tokenizer(texts: Iterable[str | None]) -> Tokenizer:
+    """Return the tokenizer of TOKEN_PATTERN without polars' threads, for these texts.
+
+    Python and polars differ in what letters and spaces are, so polars is asked for each sign.
+    """
+    signs = pl.Series(sorted(set().union(*filter(None, texts))), dtype=pl.String)
+    kinds = signs.str.extract_groups(r"^(?:(\w)|(\s))$").struct.unnest()
+    in_words, spaces = ("".join(map(re.escape, kinds[k].drop_nulls())) for k in "12")
+    pattern = TOKEN_PATTERN.replace(r"[^\w\s]", f"[^_{in_words}{spaces}]")
+    return re.compile(pattern.replace(r"\w", f"[_{in_words}]")).findall
 
 
 def column_of_ngrams(token_lists: Sequence[Any], ngrams: NGrams) -> Column:
@@ -148,10 +163,11 @@ def _column_of_few(texts: Sequence[str]) -> Column:
     )
 
 
-def _tokenize(documents: pl.Series, tokenizer: Tokenizer) -> pl.Series:
+def _tokenize(documents: pl.Series, tokenizer: Tokenizer | None) -> pl.Series:
+    texts = documents.to_list()
+    tokens_of = tokenizer or _python_tokenizer(texts)
     token_lists = [
-        None if text is None else _checked(item, tokenizer(text))
-        for item, text in enumerate(documents.to_list())
+        None if text is None else _checked(item, tokens_of(text)) for item, text in enumerate(texts)
     ]
     return pl.Series(token_lists, dtype=pl.List(pl.String))
 

@@ -25,17 +25,18 @@ def date_text(moment: datetime.datetime | np.datetime64, *, in_utc: bool = False
     moment
         A moment; pandas' type is one of Python's.
     in_utc
-        Whether a moment of NumPy, which has no zone, is of UTC.
+        Whether a moment without a zone is of UTC.
     """
     if isinstance(moment, datetime.datetime):
         if moment.utcoffset() is not None:
             moment = moment.astimezone(datetime.UTC)
+            in_utc = False
         text = moment.isoformat(sep=" ")
     else:
         day, _, clock = np.datetime_as_string(moment, unit="as").partition("T")
         seconds, _, digits = clock.partition(".")
-        text = f"{day} {seconds}{_fraction(digits)}{'+00:00' if in_utc else ''}"
-    return text.removesuffix(" 00:00:00")
+        text = f"{day} {seconds}{_fraction(digits)}"
+    return f"{text}+00:00" if in_utc else text.removesuffix(" 00:00:00")
 
 
 def duration_text(duration: datetime.timedelta | np.timedelta64) -> str:

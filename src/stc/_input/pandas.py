@@ -7,10 +7,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from stc._input.arrays import uuids_of, values_of_arrow, values_of_numpy
 from stc._input.cells import Categories, Values
 from stc._input.values import is_missing, string_series
+from stc.exceptions import DataError
 
 
 def is_pandas(native: Any) -> bool:
@@ -37,6 +38,30 @@ def strings_of(series: nw.Series[Any], what: str) -> pl.Series:
     return string_series([None if is_missing(cell) else cell for cell in native.tolist()], what)
 
 
+def labels_of(series: nw.Series[Any]) -> Any:
+    """Return labels that are not strings as an array or a list; moments keep zone and precision."""
+    native = series.to_native()
+    pandas = is_pandas(native)
+    arrow = arrow_of(native) if pandas else native
+    uuids = uuids_of(arrow)
+    if uuids is not None:
+        return uuids
+    if series.dtype == nw.Datetime and series.dtype.time_zone is not None:  # type: ignore[attr-defined]
+        if pandas and arrow is None:
+            return native.tolist()
+        moments = series.to_polars()
+        nanoseconds = getattr(moments.dtype, "time_unit", None) == "ns"
+        if nanoseconds and (moments.to_physical() % 1000 != 0).any():
+            raise DataError(
+                "labels with a time zone and nanoseconds have no type in Python",
+                hint="cast them to microseconds, or give strings",
+            )
+        return moments.to_list()
+    # NumPy has no integers of 128 bits.
+    wide = series.dtype in (nw.Int128, nw.UInt128)
+    return series.to_list() if wide else series.to_numpy()
+
+
 def values_of(column: Any) -> Values:
     """Return the values of a column; most need no Arrow, which refuses mixed objects."""
     if hasattr(column, "cat") and hasattr(column.cat, "categories"):
@@ -53,34 +78,6 @@ def values_of(column: Any) -> Values:
         return values_of_arrow(arrow)
     cells: list[Any] = column.tolist()
     return cells
-
-
-def values_of_arrow(array: Any) -> Values:
-    """Return the values of an Arrow array; polars would take a UUID for its bytes."""
-    if getattr(array.type, "extension_name", None) == "arrow.uuid":
-        cells: list[Any] = array.to_pylist()
-        return cells
-    return pl.Series(array)
-
-
-def values_of_numpy(cells: NDArray[Any]) -> Values:
-    """Return the cells of an array; as a series where polars has the type, bit by bit."""
-    dtype = cells.dtype
-    if dtype.kind in "mM":
-        unit, count = np.datetime_data(dtype)
-        if count == 1 and unit == "s" and _fits(cells, 1000):  # polars has no seconds
-            cells, unit = cells.astype(f"{dtype.kind}8[ms]"), "ms"
-        if count == 1 and unit in ("ms", "us", "ns"):
-            return pl.Series(cells)
-    elif dtype.kind in "biu" or dtype in (np.float32, np.float64):
-        return pl.Series(np.ascontiguousarray(cells))
-    return cells.tolist() if dtype.kind in "OUS" else list(cells)
-
-
-def _fits(cells: NDArray[Any], factor: int) -> bool:
-    """Return whether moments or durations can be multiplied, which NumPy does not check."""
-    counts = cells[~np.isnat(cells)].view(np.int64)
-    return not len(counts) or int(np.abs(counts).max()) <= np.iinfo(np.int64).max // factor
 
 
 def arrow_of(column: Any) -> Any:

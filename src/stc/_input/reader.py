@@ -15,10 +15,11 @@ from stc._core.scales import Scale, apply_scales
 from stc._core.schema import Schema
 from stc._core.target import Target
 from stc._input.columns import column_of, split_targets
-from stc._input.containers import encode
+from stc._input.containers import encode, rows_of
 from stc._input.scales import refuse_beyond, scales_of
 from stc._input.targets import encode_sample_weight, encode_target, encode_targets
 from stc._input.theta import with_theta
+from stc._input.weights import check_shares
 from stc.exceptions import DataError, ParameterError
 
 
@@ -132,16 +133,35 @@ class BatchReader:
         weights = encode_sample_weight(sample_weight, observed.n_items, column=column)
         if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
-        # Where no item has weight, all set the knots; counting raises the error.
-        times = np.sign(weights) if weights.any() else np.ones_like(weights)
-        scales = self.scales(observed, times) if model is None else dict(model.scales)
+        check_shares(target.column, weights)
+        observed, scales = self._derived(X, observed, weights, model)
         refuse_beyond(observed, scales)
         return Batch(apply_scales(observed, scales), target, weights, scales, observed, roles)
 
-    def scales(self, observed: Observations, times: NDArray[np.float64]) -> dict[str, Scale]:
-        """Return the scales that items set, each of which occurs so many times."""
+    def _derived(
+        self, X: Any, observed: Observations, weights: NDArray[np.float64], model: Model | None
+    ) -> tuple[Observations, dict[str, Scale]]:
+        """Return the items with the attributes of those that have weight, and their scales.
+
+        An item of weight 0 is absent: it adds no attribute, sets no knot and is no measurement.
+        """
+        present, known = weights > 0, None if model is None else dict(model.scales)
+        if not present.any():  # counting raises the error
+            return observed, self.scales(
+                observed, np.ones(len(weights))
+            ) if known is None else known
+        measured = any(column.continuous for column in observed.columns)
+        scaled = known is None and self.parameters["continuous"] is not None
+        learnt = observed
+        if not present.all() and (measured or scaled or not observed.closed):
+            learnt, weights = self._encode(rows_of(X, present), model), weights[present]
+            observed = observed.like(learnt)
+        return observed, self.scales(learnt, weights) if known is None else known
+
+    def scales(self, observed: Observations, weights: NDArray[np.float64]) -> dict[str, Scale]:
+        """Return the scales that items set, by their weights."""
         parameters = self.parameters
-        return scales_of(observed, parameters["continuous"], parameters["ordinal"], times)
+        return scales_of(observed, parameters["continuous"], parameters["ordinal"], weights)
 
     def weight(self, X: Any, sample_weight: Any) -> Any:
         """Return the weights; from a column of X if it is named, now or in an earlier batch."""

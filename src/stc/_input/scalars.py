@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._core.labels import label_list
 from stc._input.moments import date_text, time_text
 from stc._input.values import STRINGS, canonical, raise_value_error
 from stc.exceptions import DataTypeError
@@ -107,7 +108,7 @@ def code_series(series: pl.Series) -> Coded:
     if dtype == pl.String:
         return _code_strings(series)
     if dtype == pl.Boolean:
-        codes = series.cast(pl.UInt8).fill_null(2).to_numpy()
+        codes = filled(series.cast(pl.UInt8), 2).to_numpy()
         return Coded(codes, ["False", "True"], not series.null_count())
     if dtype.is_integer() or isinstance(dtype, (pl.Categorical, pl.Enum)):
         return _code_strings(series.cast(pl.String))
@@ -120,6 +121,13 @@ def code_series(series: pl.Series) -> Coded:
     return code_objects(series.to_list())
 
 
+def filled(series: pl.Series, value: int) -> pl.Series:
+    """Fill nulls as `fill_null` does, without polars' threads, which forked processes lack."""
+    if not series.null_count():
+        return series
+    return series.zip_with(series.is_not_null(), pl.Series([value], dtype=series.dtype))
+
+
 def _code_temporal(series: pl.Series) -> Coded:
     dtype = series.dtype
     if dtype == pl.Time:
@@ -129,8 +137,8 @@ def _code_temporal(series: pl.Series) -> Coded:
     in_utc = getattr(dtype, "time_zone", None) is not None
 
     def restore(numbers: pl.Series) -> list[Any]:
-        moments = numbers.to_numpy().astype(np.int64).view(numpy_dtype)
-        return [date_text(m, in_utc=True) for m in moments] if in_utc else list(moments)
+        moments = label_list(numbers.to_numpy().astype(np.int64).view(numpy_dtype))
+        return [date_text(moment, in_utc=True) for moment in moments] if in_utc else moments
 
     return _code_distinct(series.to_physical(), restore)
 
@@ -145,12 +153,12 @@ def _code_strings(series: pl.Series) -> Coded:
     count = 0 if series.null_count() == len(series) else cast(int, physical.max()) + 1
     values = pl.Series(np.arange(count, dtype=np.uint32)).cat.to(categorical).cast(pl.String)
     dtype = pl.UInt16 if count < 2**16 else pl.UInt32  # half the memory where 16 bits suffice
-    codes = physical.fill_null(count).cast(dtype).to_numpy()
+    codes = filled(physical, count).cast(dtype).to_numpy()
     return Coded(codes, values.to_list(), not series.null_count())
 
 
 def _code_floats(series: pl.Series) -> Coded:
-    series = series.fill_nan(None)
+    series = series.zip_with(series.is_not_nan(), pl.Series([None], dtype=series.dtype))
     present = series.drop_nulls().to_numpy()
     if not len(present) or (np.abs(present).max() < EXACT_FLOAT and not (present % 1).any()):
         return _code_strings(series.cast(pl.Int64).cast(pl.String))._replace(floats=True)

@@ -20,11 +20,11 @@ _MANY_VALUES = 20
 
 
 def scales_of(
-    observed: Observations, continuous: Any, ordinal: Any, times: Floats | None = None
+    observed: Observations, continuous: Any, ordinal: Any, weights: Floats | None = None
 ) -> dict[str, Scale]:
     """Return the scale of each attribute named by the parameters `continuous` and `ordinal`.
 
-    `times` says how often each item occurs; None: once.
+    `weights` are those of the items; None: 1. An item of weight 0 sets no knot.
     """
     if continuous is None and ordinal is None:
         return {}
@@ -39,7 +39,7 @@ def scales_of(
     scales: dict[str, Scale] = {}
     for name, knots in _continuous(continuous, columns).items():
         _check_known("continuous", name, columns)
-        scales[name] = _knots(columns[name], knots, times)
+        scales[name] = _knots(columns[name], knots, weights)
     for name, order in dict(ordinal or {}).items():
         _check_known("ordinal", name, columns)
         if name in scales:
@@ -97,7 +97,7 @@ def _are_knots(given: Any) -> bool:
     return isinstance(given, list | tuple | np.ndarray)
 
 
-def _knots(column: Column, knots: Any, times: Floats | None) -> Knots:
+def _knots(column: Column, knots: Any, weights: Floats | None) -> Knots:
     name = str(column.attribute)
     if _are_knots(knots):
         try:
@@ -118,16 +118,16 @@ def _knots(column: Column, knots: Any, times: Floats | None) -> Knots:
     values = numbers_of(column)
     numbers = values[codes] if len(codes) else values[:0]
     usable = np.isfinite(numbers)
-    if times is not None:
-        times = times[items]
-        usable &= times > 0
-        times = times[usable]
+    if weights is not None:
+        weights = weights[items]
+        usable &= weights > 0
+        weights = weights[usable]
     numbers = numbers[usable]
     if not len(numbers):
         raise DataError(
             "the column has no number to set knots by", column=name, hint=NOT_CONTINUOUS
         )
-    return Knots.of(numbers, int(knots), times)
+    return Knots.of(numbers, int(knots), weights)
 
 
 def _ranks(name: str, values: Any) -> Ranks:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain, product
 from numbers import Real
@@ -11,14 +12,17 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 import polars as pl
+from numpy.ma.core import MaskedConstant
 from numpy.typing import NDArray
 from scipy import sparse
 
+from stc._core.labels import distinct_labels, label_array, plain_label
 from stc._core.observations import Column, item_offsets, items_of, offsets_of, sum_by_item
 from stc._core.product import cartesian_product, object_array
 from stc._core.target import Target, TargetForm
+from stc._input.arrays import uuids_of
 from stc._input.columns import as_frame, as_series, library_errors
-from stc._input.pandas import strings_of
+from stc._input.pandas import labels_of, strings_of
 from stc._input.scalars import EXACT_FLOAT, code_series
 from stc._input.values import is_missing, naming_items, string_series, unmasked
 from stc._input.weights import as_floats, as_weights, check_weights
@@ -26,8 +30,8 @@ from stc.exceptions import DataError, DataTypeError, MissingLabelError, Paramete
 
 # Types that hold the labels of an item.
 _BAGS = (list, tuple, set, frozenset, np.ndarray)
-# The sum of the weights of any number of items must be finite.
-_MAX_SAMPLE_WEIGHT = 1e290
+# Types of which NumPy makes arrays that hold every label, but for large integers beside floats.
+_NUMBERS_AND_MOMENTS = (int, float, np.number, np.bool_, np.datetime64)
 
 
 def encode_target(y: Any, known: TargetForm | None = None) -> Target:
@@ -47,6 +51,7 @@ def encode_target(y: Any, known: TargetForm | None = None) -> Target:
     with library_errors("y"):
         if sparse.issparse(y):
             return _encode_indicator(y)
+        _check_ordered(y)
         y = _plain(y)
         if isinstance(y, _Columns):
             return _encode_joint(y.columns, y.names) if labels else _encode_table(y)
@@ -94,6 +99,18 @@ def encode_classes(classes: Any, known: TargetForm) -> NDArray[Any]:
     return declared
 
 
+def _check_ordered(y: Any) -> None:
+    """Raise if y does not give one label for each item in order, again each time it is read."""
+    if isinstance(y, Iterator):
+        hint = "give list(y)"
+        raise DataTypeError(f"y is a {type(y).__name__}, which can be read only once", hint=hint)
+    if isinstance(y, AbstractSet | Mapping):
+        raise DataTypeError(
+            f"y is a {type(y).__name__}, which has no label for each item",
+            hint="give a list with the label of each item, in their order",
+        )
+
+
 class _Columns(NamedTuple):
     """y with several columns."""
 
@@ -110,9 +127,12 @@ def _plain(y: Any) -> Any:
         if frame.shape[1] == 0:
             raise DataError("y has no column")
         if frame.shape[1] == 1:
-            return frame.to_native()
+            return _plain(frame[:, 0].to_native())
         names = tuple(map(str, frame.columns))
         return _Columns(names, [frame[:, k].to_native() for k in range(frame.shape[1])])
+    uuids = uuids_of(y)
+    if uuids is not None:
+        return uuids
     series = as_series(y)
     if series is not None:
         if series.dtype in (nw.Object, nw.List, nw.Array, nw.Struct):
@@ -128,13 +148,17 @@ def _plain(y: Any) -> Any:
     if hasattr(y, "__array__") and getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
         y = np.asarray(y)
         return _Columns((), [y[:, k] for k in range(y.shape[1])])
+    if getattr(y, "dtype", None) == np.dtype(object) and np.ndim(y) == 2:
+        return _one_column(y)  # before its rows are taken for sets of labels
     return y
 
 
 def _kinds(y: Any) -> set[type]:
     """Return the types of the labels where they may be more than single labels."""
     objects = getattr(y, "dtype", None) == np.dtype(object)  # not so for a column of strings
-    return set(map(type, y)) if isinstance(y, (list, tuple)) or objects else set()
+    return (
+        set(map(type, y)) - {MaskedConstant} if isinstance(y, (list, tuple)) or objects else set()
+    )
 
 
 # --- several targets ------------------------------------------------------------------------
@@ -259,14 +283,6 @@ def encode_sample_weight(
             hint="give one weight for each item",
         )
     check_weights(weights, column=column, what=what)
-    heavy = np.flatnonzero(weights > _MAX_SAMPLE_WEIGHT)
-    if len(heavy):
-        item = int(heavy[0])
-        raise DataError(
-            f"{what} must be at most {_MAX_SAMPLE_WEIGHT}, got {weights[item]}",
-            column=column,
-            item=item,
-        )
     return weights
 
 
@@ -274,52 +290,79 @@ def encode_sample_weight(
 
 
 def _as_labels(y: Any) -> Any:
-    """Return a 1-D NumPy array, or a polars Series for strings, which are slow in NumPy."""
+    """Return a list, a 1-D NumPy array, or a polars Series for strings, which are slow in NumPy."""
     series = as_series(y)
     if series is not None:
         if series.dtype == nw.String:
             return strings_of(series, "a label of y")
-        # NumPy has no integers of 128 bits.
-        wide = series.dtype in (nw.Int128, nw.UInt128)
-        y = series.to_list() if wide else series.to_numpy()
+        return labels_of(series)
     if isinstance(y, (list, tuple)):
-        y = _array_of(y)
+        return list(y)
+    return _one_column(y)
+
+
+def _one_column(y: Any) -> NDArray[Any]:
     # Predicting needs no y, and scikit-learn is slow to import.
     from sklearn.utils import column_or_1d
 
     try:
-        return column_or_1d(y, warn=True)
+        return np.asarray(column_or_1d(y, warn=True))
     except ValueError as error:
         message = str(error).rstrip(".\n")
         raise DataError(message, hint="give one label for each item") from error
 
 
-def _array_of(labels: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
-    """Return labels as an array; labels of different types and large integers stay objects."""
-    array = np.asarray(labels)
-    mixed = array.dtype.kind in "US" and not all(isinstance(x, (str, bytes)) for x in labels)
-    # Integers so large that two of them may have become the same float.
-    inexact = array.dtype.kind == "f" and (abs(array) >= EXACT_FLOAT).any()
-    rounded = inexact and all(isinstance(x, (int, np.integer)) for x in labels)
-    return np.asarray(labels, dtype=object) if mixed or rounded else array
-
-
 def _factorize(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted distinct labels in their dtype, and the position of each label."""
     if isinstance(labels, pl.Series):
-        return _factorize_strings(labels, np.dtype(object))
+        return _factorize_strings(labels)
+    if isinstance(labels, list):
+        return _factorize_list(labels)
     if labels.dtype.kind == "f":
         _check_numbers(labels)
     if labels.dtype.kind == "U":
-        return _factorize_strings(string_series(labels.tolist(), "a label of y"), labels.dtype)
+        classes, codes = _factorize_strings(string_series(labels.tolist(), "a label of y"))
+        return classes.astype(labels.dtype), codes
     if labels.dtype.kind == "O":
-        return _factorize_objects(labels)
+        return _factorize_objects(labels.tolist())
     if labels.dtype.kind in "mM":
         _check_present(np.isnat(labels))
     if labels.dtype.kind == "T":
         _check_present(_missing(labels))
-    classes = np.unique(labels)
-    return classes, np.searchsorted(classes, labels)
+    return distinct_labels(labels)
+
+
+def _factorize_list(labels: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Factorize a list; the classes have the dtype that NumPy gives the labels, if it is exact."""
+    kinds = set(map(type, labels))
+    if kinds and all(issubclass(kind, _NUMBERS_AND_MOMENTS) for kind in kinds):
+        array = np.asarray(labels)
+        # Integers so large that two of them may have become the same float.
+        if array.dtype.kind != "f" or not (abs(array) >= EXACT_FLOAT).any():
+            return _factorize(array) if array.dtype.kind != "O" else _factorize_objects(labels)
+    classes, codes = _factorize_objects(labels)
+    return label_array(classes.tolist()), codes
+
+
+def _factorize_objects(labels: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Factorize labels of any type; the classes are objects."""
+    kinds = set(map(type, labels))
+    if kinds <= {str, np.str_}:
+        return _factorize_strings(string_series(labels, "a label of y"))
+    number: dict[Any, int] = {}
+    try:
+        numbers = [number.setdefault(label, len(number)) for label in labels]
+    except TypeError as error:
+        _check_present(_missing(labels))  # a signaling NaN has no hash
+        item = next(k for k, label in enumerate(labels) if not isinstance(label, Hashable))
+        raise DataTypeError(f"a label of y must be single: {error}", item=item) from error
+    codes = np.array(numbers, dtype=np.int64)
+    distinct = list(number)
+    _check_present(_missing(distinct)[codes])
+    floats = [x if isinstance(x, (float, np.floating)) else 0.0 for x in distinct]
+    _check_numbers(np.array(floats, dtype=np.float64)[codes])
+    classes, rank = distinct_labels(object_array(list(map(plain_label, distinct))))
+    return classes, rank[codes]
 
 
 def _check_numbers(labels: NDArray[np.floating[Any]]) -> None:
@@ -336,31 +379,11 @@ def _check_numbers(labels: NDArray[np.floating[Any]]) -> None:
         )
 
 
-def _factorize_objects(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    kinds = set(map(type, labels))
-    if kinds == {str}:
-        return _factorize_strings(string_series(labels.tolist(), "a label of y"), labels.dtype)
-    _check_present(_missing(labels))
-    if all(issubclass(kind, (int, float, np.number)) for kind in kinds) and bool not in kinds:
-        numbers = _array_of(labels.tolist())
-        if numbers.dtype.kind != "O":  # else integers that only Python can hold
-            classes, codes = _factorize(numbers)
-            return classes.astype(object), codes
-    try:
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise DataTypeError(f"y mixes labels of types that cannot be ordered: {names}") from error
-    return classes, codes
-
-
-def _factorize_strings(
-    labels: pl.Series, dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _factorize_strings(labels: pl.Series) -> tuple[NDArray[Any], NDArray[np.int64]]:
     _check_present(labels.is_null().to_numpy())
     coded = code_series(labels)
     classes, rank = np.unique(object_array(coded.values), return_inverse=True)
-    return classes.astype(dtype), rank[coded.codes]
+    return classes, rank[coded.codes]
 
 
 def _encode_distributions(y: list[Any]) -> Column:
@@ -374,8 +397,7 @@ def _encode_distributions(y: list[Any]) -> Column:
     offsets = offsets_of(lengths)
     flat = list(chain.from_iterable(weights.values() for weights in y))
     weights = as_weights(flat, offsets, what="the weight of a class in y")
-    with np.errstate(over="ignore"):
-        totals = sum_by_item(weights, offsets)
+    totals = sum_by_item(weights, offsets)
     check_weights(totals, what="the sum of the weights of the classes in y")
     _refuse(totals == 0, DataError("the weights of the classes in y are all zero"))
     classes, codes = _factorize_flat(list(chain.from_iterable(y)), offsets)
@@ -395,11 +417,11 @@ def _factorize_flat(
             position = next(k for k, label in enumerate(labels) if isinstance(label, _BAGS))
             kind = type(labels[position]).__name__
             raise DataTypeError(f"a label of y must be single, got {kind}", item=position)
-        return _factorize(np.array(labels) if len(kinds) == 1 else object_array(labels))
+        return _factorize_list(labels)
 
 
-def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.array([is_missing(label) for label in labels], dtype=bool)
+def _missing(labels: Iterable[Any]) -> NDArray[np.bool_]:
+    return np.array(list(map(is_missing, labels)), dtype=bool)
 
 
 def _check_present(missing: NDArray[np.bool_]) -> None:

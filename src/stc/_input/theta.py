@@ -57,7 +57,8 @@ def _cells(observed: Observations, theta: Any) -> Floats:
     frame = as_frame(theta)
     if frame is not None:
         if observed.named:
-            absent = [name for name in observed.names if name not in frame.columns]
+            known = set(frame.columns)
+            absent = [name for name in observed.names if name not in known]
             if absent:
                 raise DataError(f"theta has no column {absent[0]!r}", hint="X has this column")
             frame = frame.select(observed.names)
@@ -125,7 +126,7 @@ def _numbers(angles: Any, name: str | None) -> Floats:
 
 def numbers(angles: Any) -> Floats:
     """Return angles as an array; a string is never an angle."""
-    array = np.asarray(angles)
+    array = np.ma.filled(angles, 0) if np.ma.isMaskedArray(angles) else np.asarray(angles)
     if array.dtype.kind == "O" and any(isinstance(a, (str, bytes)) for a in array.ravel()):
         raise TypeError("there is a string among them")
     if array.dtype.kind not in "biufO":

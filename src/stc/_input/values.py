@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from stc._input.moments import date_text, duration_text
 from stc.exceptions import DataError, DataTypeError, StcError
 
-# The missing values of pandas, known by name so that pandas need not be imported.
-_MISSING_TYPES = frozenset({"NAType", "NaTType"})
+# The missing values of pandas, known by name so that pandas need not be imported, and NumPy's.
+_MISSING_TYPES = frozenset({"NAType", "NaTType", "MaskedConstant"})
 # Types of cells that polars takes as a column of strings as they are.
 STRINGS = frozenset({str, type(None)})
 _SHORT_REASONS = {
@@ -34,7 +34,7 @@ _SHORT_REASONS = {
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a single value is None, NaN, NaT or pandas' NA."""
+    """Return whether a single value is None, NaN, NaT, pandas' NA or masked."""
     if value is None or type(value).__name__ in _MISSING_TYPES:
         return True
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -71,6 +71,8 @@ def _float_text(value: float | np.floating[Any]) -> str:
     if value.is_integer():
         return str(int(value))
     # str() of a NumPy float is the shortest text in its precision: float32 0.1 is "0.1".
+    if isinstance(value, np.float16 | np.float32):  # NumPy writes exponents in another way
+        return float.__repr__(float(str(value)))
     return str(value) if isinstance(value, np.floating) else float.__repr__(value)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stc._core.domain import IN_DOMAIN, first_outside
 from stc._core.formulas import Floats
+from stc._core.observations import Column, Observations
 from stc._input.values import naming_items, unmasked
 from stc.exceptions import DataError, DataTypeError
 
@@ -72,11 +74,41 @@ def _is_float(number: Any) -> bool:
 def check_weights(
     weights: NDArray[Any], *, column: str | None = None, what: str = "a weight"
 ) -> None:
-    """Raise if a weight is negative, infinite or NaN, with its position as item."""
-    # One pass that finds nothing is the common case; the item is looked up only on failure.
-    if not len(weights) or (weights.min() >= 0 and np.isfinite(weights.max())):
-        return
-    item = int(np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))[0])
+    """Raise if a weight is not in the domain, with its position as item."""
+    item = first_outside(weights)
+    if item is not None:
+        raise DataError(f"{what} {IN_DOMAIN}, got {weights[item]}", column=column, item=item)
+
+
+def check_totals(observed: Observations) -> Observations:
+    """Return items, or raise if the sum of the weights of an item is not in the domain.
+
+    The column in the error is the one with the largest weight in the item.
+    """
+    if all(column.weights is None for column in observed.columns):
+        return observed
+    item = first_outside(observed.totals)
+    if item is None:
+        return observed
+    each = [np.broadcast_to(c.totals, observed.n_items)[item] for c in observed.columns]
+    heaviest = observed.columns[int(np.argmax(each))].attribute
     raise DataError(
-        f"{what} must be finite and not negative, got {weights[item]}", column=column, item=item
+        f"the sum of the weights of the item {IN_DOMAIN}, got {observed.totals[item]}",
+        column=heaviest if isinstance(heaviest, str) else None,
+        item=item,
     )
+
+
+def check_shares(target: Column, sample_weight: Floats) -> None:
+    """Raise if the weight of an item in one of its classes is not in the domain."""
+    items, _, shares = target.entries()
+    if shares is None:
+        return
+    weights = sample_weight[items] * shares
+    place = first_outside(weights)
+    if place is not None:
+        raise DataError(
+            f"the weight of the item in a class {IN_DOMAIN}, got {weights[place]}",
+            item=int(items[place]),
+            hint="it is the weight of the item times the share of the class in y",
+        )

@@ -9,7 +9,8 @@ import numpy as np
 
 from stc._core.corpus import Amplitudes
 from stc._core.formulas import Floats
-from stc._core.model import Model, label_repr
+from stc._core.labels import label_repr, plain_label
+from stc._core.model import Model
 from stc._core.observations import items_of
 from stc._core.tensor import Subset
 from stc._core.vocabulary import Attribute, Value
@@ -90,6 +91,7 @@ def _read_mapping(model: Model, parameter: _Parameter, given: Mapping[Any, Any])
     table = np.full(shape, parameter.neutral)
     columns = {label: column for column, label in enumerate(_labels(model))}
     for label, by_attribute in given.items():
+        label = plain_label(label)
         if label not in columns:
             known = ", ".join(map(label_repr, list(columns)[:5]))
             raise ParameterError(
@@ -104,8 +106,7 @@ def _labels(model: Model) -> list[Any]:
     """Return the classes as a user writes them."""
     if model.form.kind == "joint":
         return list(model.classes)
-    classes = model.form.public_classes(model.classes)
-    return [label.item() if isinstance(label, np.generic) else label for label in classes]
+    return list(map(plain_label, model.form.public_classes(model.classes)))
 
 
 def _read_class(model: Model, parameter: _Parameter, by_attribute: Any, column: Floats) -> None:

@@ -469,9 +469,9 @@ class _Search:
     def table(self) -> pl.DataFrame:
         """Return what was tried, the settings that were chosen first, then by their loss."""
         loss, hyper = self._best
-        table = pl.DataFrame([(*hyper, loss), *self._tried], schema=CHOICES, orient="row")
-        ties = pl.col("loss").sub(loss).truediv(_TIE).floor().clip(0)
-        return table.unique(maintain_order=True).sort(ties, maintain_order=True)
+        rows = dict.fromkeys([(*hyper, loss), *self._tried])
+        by_loss = sorted(rows, key=lambda row: max(np.floor((row[-1] - loss) / _TIE), 0))
+        return pl.DataFrame(by_loss, schema=CHOICES, orient="row")
 
 
 def _near(name: str, value: float, factor: float) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.formulas import Floats, Hyper
+from stc._core.labels import places_of
 from stc._core.product import first_places, unique_keys
 from stc._training.choice import Judge
 from stc._training.drawing import Items
@@ -52,9 +53,8 @@ class Candidates:
     @classmethod
     def of(cls, items: Items, judge: Judge) -> Candidates:
         """Return the candidates of items with one class each."""
-        places = np.searchsorted(
-            judge.left_out.cascade.model.classes, np.asarray(items.target.values)
-        )
+        classes = judge.left_out.cascade.model.classes
+        places = places_of(classes, np.asarray(items.target.values))
         return cls(items, judge, np.asarray(places[items.target.codes]))
 
     @property

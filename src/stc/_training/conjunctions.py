@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,9 @@ def choose_conjunctions(items: Items, form: TargetForm, hyper: Hyper, goal: Goal
         The settings to start from, and those to choose.
     """
     usable = _usable(items)
-    pairs, triples = (list(combinations(usable, size)) for size in (2, 3))
+    # One more than are ever tried stand for all of them, of which there may be billions.
+    pairs: list[Names] = list(islice(combinations(usable, 2), _MOST_CANDIDATES + 1))
+    triples: list[Names] = list(islice(combinations(usable, 3), _MOST_WHOLE + 1))
     best = _tried(items, form, Interactions(), hyper, goal) if pairs else None
     if best is None:
         return None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stc._core.formulas import Floats
-from stc._core.model import union_of_classes
+from stc._core.labels import places_of, union_of_classes
 from stc._core.observations import Column, Observations
 from stc._core.target import Target
 from stc._training.item_hashes import class_hashes, item_hashes, orders_of
@@ -114,11 +114,6 @@ class DrawnGroups:
         return self._taken(self.sizes.candidates)
 
     @property
-    def times(self) -> Floats:
-        """How often each candidate occurs: they are not distinct."""
-        return np.ones(len(self.candidates.sample_weight))
-
-    @property
     def sample(self) -> Items:
         """The items by which settings are chosen."""
         return self._taken(self.sizes.items)
@@ -143,7 +138,7 @@ class Drawn:
     class_
         Hash of the class of each; of several, of the one with the largest share.
     amounts
-        Their total weights, and how often they occur, items x 2.
+        Their total weights.
     sizes
         How many were to be drawn.
     per_class
@@ -186,7 +181,7 @@ class Drawn:
         order, class_ = orders_of(observed, target.column), class_hashes(target.column)
         exact = whole is not None or any(column.conjunction for column in observed.columns)
         none = np.zeros(0, dtype=np.int64)
-        kept = _Smallest(none, order[:0], class_[:0], np.zeros((0, 2)), sizes, sizes.items)
+        kept = _Smallest(none, order[:0], class_[:0], np.zeros(0), sizes, sizes.items)
         bounds = kept.bounds if before is None else before._smallest.bounds
         present = np.flatnonzero(sample_weight > 0)
         for start in range(0, len(present), _BLOCK_ROWS):
@@ -195,7 +190,7 @@ class Drawn:
             if len(block):
                 more = kept._replace(
                     rows=block, order=order[block], class_=class_[block],
-                    amounts=np.column_stack([sample_weight[block], np.ones(len(block))]),
+                    amounts=sample_weight[block],
                 )  # fmt: skip
                 kept = kept.merged(more, take if exact else None)
                 if before is None:
@@ -229,18 +224,13 @@ class Drawn:
         return self._taken(np.arange(min(self.sizes.candidates, len(self.order))))
 
     @property
-    def times(self) -> Floats:
-        """How often each candidate occurs among the items, whatever its weight."""
-        return self.amounts[: self.sizes.candidates, 1]
-
-    @property
     def sample(self) -> Items:
         """The items by which settings are chosen."""
         return self._taken(np.flatnonzero(ranks_within(self.class_) < self.per_class))
 
     def _taken(self, items: NDArray[np.int64]) -> Items:
         observed = self.observed.take(items).compacted()
-        return Items(observed, self.target.column.take(items), self.amounts[items, 0])
+        return Items(observed, self.target.column.take(items), self.amounts[items])
 
 
 class _Bounds(NamedTuple):
@@ -315,10 +305,10 @@ class _Smallest(NamedTuple):
 def _concatenated(one: Target, other: Target) -> Target:
     """Return the targets of the items of both."""
     parts = [np.asarray(target.column.values) for target in (one, other)]
-    classes = reduce(union_of_classes, parts)
+    classes = reduce(union_of_classes, parts, parts[0][:0])  # the values of a part are in no order
     column = Column.concatenated(
         [
-            replace(target.column, values=np.searchsorted(classes, values).tolist())
+            replace(target.column, values=places_of(classes, values).tolist())
             for target, values in zip((one, other), parts, strict=True)
         ]
     )

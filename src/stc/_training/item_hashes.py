@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from stc._core.labels import label_list
 from stc._core.observations import Column, Observations, run_starts
 from stc._input.values import canonical
 from stc._utils.hashing import GOLDEN, Hashes, mixed, sums_of_runs, text_hashes
+from stc.exceptions import DataTypeError
 
 _BLOCK_ROWS = 1 << 14
 
@@ -98,12 +100,14 @@ def _tuple_hashes(tuples: Sequence[tuple[str, ...]]) -> Hashes:
 def _label_hashes(target: Column) -> Hashes:
     """Return a hash of each class."""
     values: Any = target.values
-    return text_hashes([_label_text(value) for value in np.asarray(values).tolist()])
+    return text_hashes(list(map(_label_text, label_list(np.asarray(values)))))
 
 
 def _label_text(label: Any) -> str:
-    """Return the same text for 1 and 1.0."""
+    """Return the same text for equal labels: 1 and 1.0, a moment in two units or two zones."""
     if isinstance(label, tuple):
         return repr(tuple(map(_label_text, label)))
-    plain = isinstance(label, str | int | float)
-    return canonical(label) or "" if plain else repr(label)
+    try:
+        return repr(label) if isinstance(label, bytes) else canonical(label) or ""
+    except DataTypeError:  # a type without a text of its own
+        return repr(label)

@@ -16,7 +16,8 @@ from scipy.special import expit, logit
 
 from stc._core.cascade import Cascade
 from stc._core.formulas import Floats, Hyper
-from stc._core.model import Model, union_of_classes
+from stc._core.labels import places_of, union_of_classes
+from stc._core.model import Model
 from stc._core.observations import Column, Observations, sum_at
 from stc.exceptions import NeverLearntError
 
@@ -81,7 +82,7 @@ class ThresholdCounts:
         right, chosen = np.zeros((2, len(classes), len(_THRESHOLDS)))
         true = np.zeros(len(classes))
         for part in (self, other):
-            places = np.searchsorted(classes, part.classes)
+            places = places_of(classes, part.classes)
             right[places] += part.right
             chosen[places] += part.chosen
             true[places] += part.true
@@ -110,8 +111,9 @@ class ThresholdCounts:
                 break
             half = higher
         thresholds = np.full(len(classes), _DEFAULT)
-        known = np.isin(classes, self.classes)
-        thresholds[known] = _THRESHOLDS[best[np.searchsorted(self.classes, classes[known])]]
+        places = places_of(self.classes, classes)
+        known = places < len(self.classes)
+        thresholds[known] = _THRESHOLDS[best[places[known]]]
         return thresholds
 
 
@@ -166,7 +168,7 @@ def held_out_counts(
     from stc._training.folds import random_folds
 
     fold = random_folds(observed.n_items, n_folds)
-    places = np.searchsorted(model.classes, np.asarray(target.values))
+    places = places_of(model.classes, np.asarray(target.values))
     for number in range(n_folds):
         test = fold == number
         items, labels, weight = observed.select(test), target.select(test), sample_weight[test]

@@ -20,6 +20,7 @@ from scipy import sparse
 from stc._core import formulas
 from stc._core.cascade import Cascade
 from stc._core.formulas import Floats, Hyper
+from stc._core.labels import places_of
 from stc._core.matrix import FeatureMatrix
 from stc._core.model import Model
 from stc._core.observations import Column, Observations, items_of, offsets_of
@@ -35,8 +36,6 @@ _BLOCK_CELLS = 1 << 20
 _DENSE_CELLS = 1 << 22
 # exp() of less is 0 beside 1.
 _LARGEST_EXPONENT = 600.0
-# A sum below this share of its terms is the rounding error of contributions that cancel.
-_CANCELLED = 1e-14
 
 
 @dataclass(frozen=True)
@@ -115,9 +114,8 @@ class LearntItems:
 def truth_of(model: Model, target: Column, sample_weight: Floats) -> Floats:
     """Return the target of each item as shares of the classes of a model."""
     values = np.asarray(target.values)
-    places = np.searchsorted(model.classes, values)
+    places = places_of(model.classes, values)
     known = places < len(model.classes)
-    known[known] = model.classes[places[known]] == values[known]
     items, codes, weights = target.entries()
     unknown = np.flatnonzero(~known[codes] & (sample_weight[items] > 0))
     if len(unknown):
@@ -172,7 +170,7 @@ class Remaining:
     _logarithms: dict[float, tuple[Floats, Floats, Floats]] = field(default_factory=dict)
 
     def log_scores(self, hyper: Hyper) -> Floats:
-        """Return `ln U_i` of each item up to a number for each; -inf where `U_i` is 0."""
+        """Return `ln U_i` of each item; -inf where `U_i` is 0."""
         return self._summed(self.log_contributions(hyper))
 
     def log_contributions(self, hyper: Hyper) -> Floats:
@@ -231,28 +229,31 @@ class Remaining:
         return np.where(n_classes < 2, 1.0, np.minimum(H, 1.0))
 
     def _summed(self, log_w: Floats) -> Floats:
-        """Return `ln |sum_j w_ij|` of each item, up to a number for each; items x classes."""
+        """Return `ln |sum_j w_ij|` of each item; items x classes."""
         members, angles = self.members, self.angles
         highest: Any = log_w.max(initial=-np.inf)
         highest = highest if np.isfinite(highest) else 0.0
         lowest = log_w.min(where=np.isfinite(log_w), initial=highest)
+        shifts = highest
         if highest - lowest > _LARGEST_EXPONENT:
-            # Numbers that vanish beside the largest of all may be the largest of their item.
+            # Numbers that vanish beside the largest of all may be the largest of their score.
             rows, items = members.indices, items_of(members.indptr)
             log_w, angles = log_w[:, rows], None if angles is None else angles[:, rows]
             ones = np.ones(len(rows)), np.arange(len(rows)), members.indptr
+            shifts = np.zeros((len(log_w), members.shape[0]))
+            filled = np.flatnonzero(np.diff(members.indptr))
+            shifts[:, filled] = np.maximum.reduceat(log_w, members.indptr[filled], axis=1)
+            shifts[np.isneginf(shifts)] = 0.0
             members = sparse.csr_array(ones, shape=(members.shape[0], len(rows)))
-            highest = np.full(members.shape[0], -np.inf)
-            np.maximum.at(highest, items, log_w.max(axis=0, initial=-np.inf))
-            highest = np.where(np.isfinite(highest), highest, 0.0)[items]
+            highest = shifts[:, items]
         w = np.exp(log_w - highest)
         if angles is None:
             U = members @ w.T
         else:
             U = np.abs(members @ formulas.turned(w, -angles).T)
-            U[_CANCELLED * (members @ w.T) >= U] = 0.0
+            U[formulas.CANCELLED * (members @ w.T) >= U] = 0.0
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(U))
+            return np.asarray(np.log(U) + np.transpose(shifts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,7 +386,7 @@ class LeaveOneOut:
         return taken, counted
 
     def log_scores(self, hyper: Hyper) -> tuple[Floats, NDArray[np.int64]]:
-        """Return `ln U_i` of each item up to a number, and the index of the set that gave them."""
+        """Return `ln U_i` of each item, and the index of the set that gave them."""
         last = len(self.cascade.policy) - 1
         used = np.full(len(self.learnt.group), last)
         log_U = np.full(self.learnt.truth.shape, -np.inf)
@@ -400,9 +401,7 @@ class LeaveOneOut:
         log_U, used = self.log_scores(hyper)
         learnt = np.array([self.cascade.learnt_sharpness(s) for s in self.cascade.policy])
         power = (hyper.power / (hyper.sharpness * learnt))[used][:, None]
-        return formulas.probabilities_of_logarithms(
-            log_U, power, self.frequencies, self.floor(hyper.floor)
-        )
+        return formulas.probabilities(log_U, power, self.frequencies, self.floor(hyper.floor))
 
 
 def _values(

@@ -16,7 +16,8 @@ from sklearn.utils import check_random_state
 
 from stc._core.corpus import Amplitudes
 from stc._core.formulas import Floats, Hyper
-from stc._core.model import Model, label_repr
+from stc._core.labels import label_repr, places_of
+from stc._core.model import Model
 from stc._core.observations import Column, Observations
 from stc._training.crossfit import CrossFit
 from stc._training.descent import Descent, Point, best_sharpness, random_start, scaled_penalty
@@ -121,19 +122,19 @@ def fit_phases(
     """Return the model with phases learnt for each set of its policy, and the history."""
     _check(learner)
     labels = np.asarray(target.values)
-    item, code = target.first_entry(~np.isin(labels, model.classes))
+    item, code = target.first_entry(places_of(model.classes, labels) == len(model.classes))
     if item is not None:
         raise DataError(f"y has the class {label_repr(labels[code])}, which was never learnt")
     classes = np.argmax(target.matrix().toarray(), axis=1)
     n_folds = min(learner.folds, observed.n_items)
     fold = stratified_folds(classes, n_folds, check_random_state(learner.random_state))
-    corpora, histories = dict(model.corpora), [pl.DataFrame(schema=PHASE_HISTORY)]
+    corpora, history = dict(model.corpora), pl.DataFrame(schema=PHASE_HISTORY)
     for subset in filter(None, model.policy):
         cross = CrossFit.from_model(model, subset, observed, target, sample_weight, fold)
-        amplitudes, history = _PhaseSearch(learner, cross, hyper).run()
+        amplitudes, of_set = _PhaseSearch(learner, cross, hyper).run()
         corpora[subset] = replace(corpora[subset], amplitudes=amplitudes)
-        histories.append(history)
-    return replace(model, corpora=corpora), pl.concat(histories)
+        history = history.vstack(of_set)
+    return replace(model, corpora=corpora), history
 
 
 def _check(learner: PhaseLearner) -> None:

@@ -318,10 +318,10 @@ class _Validation:
         log_W = formulas.log_weights(corpus.mass, self.hyper, frequencies[0])
         scorer = Scorer(Vocabulary(size=column.n_values), log_W, None, self.hyper.power)
         held_out = Observations("table", len(split.weight), (column.select(~split.train),))
-        U = scorer.map(held_out, lambda U: U)
+        log_U = scorer.map(held_out, lambda L: L)
         # Rows without a score, for which the frequencies stand here, are replaced.
-        P = formulas.probabilities(U, self.hyper.power / self.hyper.sharpness, fallback[0])
-        return np.where(U.any(axis=1, keepdims=True), P, fallback)
+        P = formulas.probabilities(log_U, self.hyper.power / self.hyper.sharpness, fallback[0])
+        return np.where(np.isfinite(log_U).any(axis=1, keepdims=True), P, fallback)
 
     def value(self, predictions: tuple[Floats, ...]) -> float:
         """Return the mean reward over the held-out items of all splits."""

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from stc._core.cascade import Cascade
 from stc._core.formulas import Floats
+from stc._core.labels import distinct_labels, places_of
 from stc._core.matrix import FeatureMatrix
 from stc._core.observations import Column, Observations
 from stc._training.crossfit import CrossFit
@@ -47,7 +48,7 @@ class Problem:
     def of(cls, observed: Observations, target: Column, sample_weight: Floats) -> Problem:
         """Build it from items of positive weight."""
         values = np.asarray(target.values)
-        order = np.argsort(values)
+        order = np.argsort(distinct_labels(values)[1])
         truth = target.matrix().toarray()[:, order]
         truth /= np.maximum(truth.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         used = truth.any(axis=0)
@@ -77,7 +78,7 @@ class Problem:
         test[split.test] = True
         fitted = Cascade(model, cascade.policy, cascade.hyper, cascade.max_entries)
         P = np.zeros((len(train), len(self.classes)))
-        columns = np.searchsorted(self.classes, model.classes)
+        columns = places_of(self.classes, model.classes)
         P[np.ix_(test, columns)] = fitted.probabilities(self.observed.select(test))
         return np.asarray(P[split.test])
 

@@ -176,7 +176,7 @@ def distinct_items(
     ranked = np.argsort(order)  # several times faster than a stable sort of hashes
     starts = run_starts(order.take(ranked))
     if len(starts) == len(order):
-        return ranked, amounts.take(ranked, axis=0)
+        return ranked, amounts.take(ranked)
     sizes = np.diff(starts, append=len(order))
     equal = np.repeat(sizes > 1, sizes)
     rows = ranked[equal]
@@ -185,7 +185,7 @@ def distinct_items(
         identity[rows] = identities(rows)
     ranked[equal] = rows[np.lexsort((rows, identity[rows], order[rows]))]
     starts = run_starts(order.take(ranked), identity.take(ranked))
-    return ranked[starts], np.add.reduceat(amounts.take(ranked, axis=0), starts, axis=0)
+    return ranked[starts], np.add.reduceat(amounts.take(ranked), starts)
 
 
 def ranks_within(classes: NDArray[Any]) -> NDArray[np.int64]:

@@ -31,6 +31,9 @@ ScoreFunction = Callable[[NDArray[Any], Floats], float]
 # The default score is the accuracy minus this share of the log-loss, whose probabilities are
 # floored.
 LOSS_SHARE, PROBABILITY_FLOOR = 0.2, 1e-4
+# Lower bound of a probability in the log-loss, as in scikit-learn.
+_SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+_EVERY_CLASS = "a split may lack a class: use fewer folds, or scoring='neg_log_loss' or 'accuracy'"
 # Number of folds of the training items, which are left out of the weights that predict them.
 _INNER_FOLDS = 10
 # First round of the phases: iterations; how many are tried with other penalties, how many go on.
@@ -245,6 +248,8 @@ def make_scorer(scoring: Any, problem: Problem, form: TargetForm) -> ScoreFuncti
     best = np.argmax(truth, axis=1)
     if scoring == "accuracy":  # as in scikit-learn, without its validation in each call
         return lambda items, P: float(np.mean(np.argmax(P, axis=1) == best[items]))
+    if scoring == "neg_log_loss":  # scikit-learn's refuses a split that lacks a class
+        return lambda items, P: _mean_log(P[np.arange(len(P)), best[items]])
     if form.kind == "joint":
         raise ParameterError(
             f"scoring={scoring!r} is not available with several targets",
@@ -255,12 +260,21 @@ def make_scorer(scoring: Any, problem: Problem, form: TargetForm) -> ScoreFuncti
     y = labels[best]
 
     def score(items: NDArray[Any], P: Floats) -> float:
-        value = float(scorer(_FixedPredictions(labels, P), np.zeros((len(P), 1)), y[items]))
+        try:
+            value = float(scorer(_FixedPredictions(labels, P), np.zeros((len(P), 1)), y[items]))
+        except ValueError as error:
+            raise ParameterError(
+                f"scoring={scoring!r} cannot score a split: {error}", hint=_EVERY_CLASS
+            ) from error
         if np.isnan(value):
-            raise ParameterError(f"scoring={scoring!r} gave NaN for a split")
+            raise ParameterError(f"scoring={scoring!r} gave NaN for a split", hint=_EVERY_CLASS)
         return value
 
     return score
+
+
+def _mean_log(probabilities: Floats) -> float:
+    return float(np.mean(np.log(np.maximum(probabilities, _SMALLEST_PROBABILITY))))
 
 
 class _FixedPredictions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -220,6 +220,10 @@ def refuse_url(path: str | os.PathLike[str], hint: str) -> None:
 
     URLs of remote files without a login are left to their readers.
     """
+    if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
+        raise ParameterTypeError(f"a path is a str or a Path, got {type(path).__name__}")
+    if "\0" in os.fspath(path):
+        raise ParameterError("a path holds no NUL")
     found = _ANY_URL.fullmatch(os.fspath(path))
     if found and (database_of(found[1].lower()) in _DATABASES or _LOGIN.match(found[2])):
         raise ParameterError("a path is needed, and this is a URL", hint=hint)

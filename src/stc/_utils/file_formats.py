@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from stc._utils.atomic import atomic_write
 from stc._utils.database_url import refuse_url
-from stc.exceptions import ParameterError
+from stc.exceptions import OutputFileError, ParameterError
 
 if TYPE_CHECKING:  # the command lists formats without importing polars
     import polars as pl
 
 # Rows of a text file from which the types of its columns are inferred.
 INFERRED_ROWS = 10_000
+# The key in the metadata of a Parquet file that says it is a model.
+MODEL_KEY = "stc"
 # Characters that cannot separate cells.
 _NO_SEPARATORS = '"\r\n\0'
 
@@ -102,8 +104,9 @@ class FileFormat:
             )
 
 
+_PARQUET = FileFormat("parquet", "Parquet", (".parquet",), "parquet", magic=b"PAR1")
 FORMATS = (
-    FileFormat("parquet", "Parquet", (".parquet",), "parquet", magic=b"PAR1"),
+    _PARQUET,
     FileFormat("csv", "CSV", (".csv",), "csv", separator=","),
     FileFormat("tsv", "TSV", (".tsv",), "csv", separator="\t"),
     FileFormat("jsonl", "JSON lines", (".jsonl", ".ndjson"), "ndjson"),
@@ -161,15 +164,38 @@ def open_bytes(path: str) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path) if is_compressed(path) else open(path, "rb"))
 
 
-def write_frames(frames: Iterable[pl.DataFrame], schema: pl.Schema, to: Any) -> Path:
-    """Write frames of one schema to a file, all of them or none, and return its path."""
+def write_frames(
+    frames: Iterable[pl.DataFrame], schema: pl.Schema, to: Any, inputs: Iterable[str] = ()
+) -> Path:
+    """Write frames of one schema to a file, all of them or none, and return its path.
+
+    A model, and the files that the frames are made of, are not replaced.
+    """
     refuse_url(to, "name a file")
     path = Path(to)
+    if path.is_file():
+        if any(os.path.exists(name) and os.path.samefile(name, path) for name in inputs):
+            raise OutputFileError("is the input, too", path=str(to), hint="name another file")
+        if _is_model(path):
+            raise OutputFileError("is a model", path=str(to), hint="name another file")
     written = format_of(path, compressed=False)
     written.check_schema(schema, str(path))
     with atomic_write(path) as part:
         written.write(lazy_frame_of(frames, schema), part)
     return path
+
+
+def _is_model(path: Path) -> bool:
+    """Return whether a file is a model, by its metadata."""
+    import polars as pl
+
+    with path.open("rb") as file:
+        if file.read(len(_PARQUET.magic)) != _PARQUET.magic:
+            return False
+    try:
+        return MODEL_KEY in pl.read_parquet_metadata(path)
+    except pl.exceptions.PolarsError:  # a damaged file
+        return False
 
 
 def lazy_frame_of(frames: Iterable[pl.DataFrame], schema: pl.Schema) -> pl.LazyFrame:

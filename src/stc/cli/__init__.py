@@ -9,6 +9,8 @@ from stc._utils.optional import optional
 
 # Exit code if a package is not installed.
 _NOT_INSTALLED = 6
+# Exit code of Ctrl-C.
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,6 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Zoo: 101 animals, 16 attributes, 7 classes...
     0
     """
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:  # while modules are imported; later, the command handles it
+        print("stc: interrupted; every file is as it was", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         for package in ("typer", "rich"):
             optional(package, "cli", "the command stc")

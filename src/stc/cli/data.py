@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from stc._utils.file_formats import FORMATS, FileFormat, find_format, open_bytes, suffixes
+from stc._utils.names import first_repeated
 from stc.cli.errors import DATA, FILE, USAGE, CommandError
 from stc.cli.urls import is_url
 from stc.exceptions import ParameterError
@@ -205,11 +206,9 @@ def _check_header(path: str, name: str, separator: str) -> None:
     with open_bytes(path) as file:
         text = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
         header = next((row for row in csv.reader(text, delimiter=separator) if row), [])
-    repeated = [column for column in header if header.count(column) > 1]
-    if repeated:
-        raise CommandError(
-            f"{name}: line 1: two columns are named {repeated[0]!r}; rename one", DATA
-        )
+    repeated = first_repeated(header)
+    if repeated is not None:
+        raise CommandError(f"{name}: line 1: two columns are named {repeated!r}; rename one", DATA)
 
 
 # --- columns that are named on the command line ---------------------------------------------------
@@ -217,14 +216,14 @@ def _check_header(path: str, name: str, separator: str) -> None:
 
 def named_columns(names: Sequence[str] | None, source: Any, data: Data) -> list[str]:
     """Return the columns that an option names: one by one, or separated by commas."""
-    present = list(source.backend.names)
+    present = dict.fromkeys(source.backend.names)
     columns: list[str] = []
     for name in names or ():
         parts = [part.strip() for part in name.split(",")]
         columns += [name] if name in present or len(parts) == 1 else parts
     for name in columns:
         if name not in present:
-            raise CommandError(f"{data.name}: {missing_column_message(name, present)}", DATA)
+            raise CommandError(f"{data.name}: {missing_column_message(name, list(present))}", DATA)
     return columns
 
 
@@ -240,9 +239,10 @@ def refuse_two_roles(columns_by_option: Mapping[str, Sequence[str]]) -> None:
     """Refuse a column that two options name, or one option twice."""
     option_of: dict[str, str] = {}
     for option, columns in columns_by_option.items():
+        repeated = first_repeated(columns)
         for name in columns:
             other = option_of.setdefault(name, option)
-            if other is not option or list(columns).count(name) > 1:
+            if other is not option or name == repeated:
                 raise CommandError(f"column {name!r} is {other} and {option}: name it once", USAGE)
 
 
@@ -273,7 +273,7 @@ def _guessed_cause(present: Sequence[str]) -> str:
 def check_output(path: str, *inputs: str | None) -> None:
     """Refuse an output that cannot be written, or is an input, before any work is done."""
     if path == DASH:
-        return
+        raise CommandError("-: this output is a file; ./- is one of that name", USAGE)
     if is_url(path):
         raise CommandError("the output is a file, not a URL", USAGE)
     folder = Path(path).parent

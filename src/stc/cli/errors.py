@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from stc.cli.output import Output
+from stc.cli.output import Output, printable
 from stc.cli.urls import without_secrets
 from stc.exceptions import HardlyCategoricalWarning, ModelNotFoundError, StcError, StoreError
 
 # The exit codes, as listed by `stc --help` and docs/cli.md.
 UNEXPECTED, USAGE, FILE, DATA, MODEL, NOT_INSTALLED, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
+# What is said of Ctrl-C.
+INTERRUPTED_MESSAGE = "interrupted; every file is as it was"
 # Longest message, which may quote a cell of any size.
 _MAX_LENGTH = 2000
 
@@ -47,12 +49,13 @@ def exit_code(work: Callable[[], int], output: Output, arguments: Sequence[str])
         raise
     except BaseException as error:
         if output.debug:
-            print(without_secrets(traceback.format_exc(), arguments), end="", file=sys.stderr)
+            trace = without_secrets(traceback.format_exc(), arguments)
+            print(printable(trace, "\n"), end="", file=sys.stderr)
         message, code = _described(error)
         message = without_secrets(message, arguments)
         if message:
             more = "..." if len(message) > _MAX_LENGTH else ""
-            print(f"stc: {message[:_MAX_LENGTH]}{more}", file=sys.stderr)
+            print(f"stc: {printable(message[:_MAX_LENGTH])}{more}", file=sys.stderr)
         return code
 
 
@@ -60,6 +63,8 @@ def _described(error: BaseException) -> tuple[str, int]:
     """Return the line to show for an error, and the exit code."""
     if isinstance(error, CommandError):
         return str(error), error.code
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED_MESSAGE, INTERRUPTED
     if hasattr(error, "format_message"):  # typer's, about the command line
         message = one_line(error.format_message()).replace("Value error, ", "").rstrip(".")
         return f"{message}{_help_for(error)}" if message else "", USAGE

@@ -65,6 +65,10 @@ class ModelPlace(ABC):
         """Refuse a model that cannot be changed by some data, before waiting for the data."""
 
     @abstractmethod
+    def is_same(self, other: ModelPlace) -> bool:
+        """Return whether this is the other place, too."""
+
+    @abstractmethod
     def load(self) -> stc.SparseTensorClassifier:
         """Return the fitted model, as a copy in memory."""
 
@@ -114,6 +118,10 @@ class FilePlace(ModelPlace):
         """Refuse a file that is absent, is no file, or is the data, too."""
         check_output(self.file, data)
         os.stat(self.file)
+
+    def is_same(self, other: ModelPlace) -> bool:
+        """Return whether this is the other file, also by another name."""
+        return isinstance(other, FilePlace) and os.path.samefile(self.file, other.file)
 
     def load(self) -> stc.SparseTensorClassifier:
         """Load the file."""

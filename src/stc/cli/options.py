@@ -21,6 +21,20 @@ def _json(context: typer.Context, asked: bool) -> None:
     context.ensure_object(Output).json |= asked
 
 
+def positive(value: float | None) -> float | None:
+    """Refuse a number that is not above 0."""
+    if value is not None and not value > 0:
+        raise typer.BadParameter(f"{value} is not above 0")
+    return value
+
+
+def below_one(value: float | None) -> float | None:
+    """Refuse a number that is not from 0 to less than 1."""
+    if value is not None and not 0 <= value < 1:
+        raise typer.BadParameter(f"{value} is not from 0 to less than 1")
+    return value
+
+
 Format = Literal["csv", "tsv", "jsonl", "parquet", "arrow"]
 TextFormat = Literal["csv", "tsv", "jsonl"]
 Names = Optional[list[str]]  # noqa: UP045 (typer reads it while it runs)

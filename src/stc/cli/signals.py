@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-from stc.cli.errors import FILE, INTERRUPTED, CommandError, file_message
+from stc.cli.errors import FILE, INTERRUPTED, INTERRUPTED_MESSAGE, CommandError, file_message
 
 # Signals that end a command as Ctrl-C does. The exit code is their number and this, as in a shell.
 _SIGNALS = ("SIGTERM", "SIGHUP")
@@ -119,7 +119,7 @@ def endings_as_errors() -> Iterator[None]:
         code = _SIGNAL_CODE + error.number
         raise CommandError("ended; every file is as it was", code) from error
     except KeyboardInterrupt as error:
-        raise CommandError("interrupted; every file is as it was", INTERRUPTED) from error
+        raise CommandError(INTERRUPTED_MESSAGE, INTERRUPTED) from error
     except BrokenPipeError as error:  # `| head` reads no more, and that is no error
         _discard(sys.stdout)
         raise CommandError("", 0) from error

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stc.cli.output import printable
 from stc.explain.names import label_text
 
 # Classes of a confusion matrix; beyond, only the largest confusions are shown, so many of them.
@@ -35,11 +36,26 @@ _FIXED = "\N{NO-BREAK SPACE}"
 
 
 class _Terminal(Console):
-    """The standard output; a closed pipe is left to the caller."""
+    """The standard output: printable characters only; a closed pipe is left to the caller."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a text as it is shown."""
+        return super().render_str(printable(text, "\n"), **options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects; texts with their styles."""
+        super().print(*map(_shown, objects), **options)
 
     def on_broken_pipe(self) -> None:
         """Raise the error again."""
         raise BrokenPipeError
+
+
+def _shown(printed: Any) -> Any:
+    """Return a text without control characters; its styles are for as many characters."""
+    if isinstance(printed, Text):
+        printed.plain = printable(printed.plain, "\n")
+    return printed
 
 
 def terminal() -> Console:
@@ -51,7 +67,7 @@ def terminal() -> Console:
 
 def cut(label: Any, most: int = _LONG) -> str:
     """Return a label in one line, cut to a length."""
-    words = "".join(sign if sign.isprintable() else " " for sign in label_text(label))
+    words = printable(label_text(label))
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 

@@ -19,6 +19,7 @@ from stc._core.observations import Column, Observations
 from stc._core.scales import apply_scales
 from stc._core.scoring import Contributions
 from stc._core.vocabulary import Feature, feature_name, parts_of
+from stc._utils.forking import pool_is_lost
 from stc.explain.names import ClassNames
 
 # Up to so many contributions NumPy sorts faster than polars with its threads.
@@ -38,6 +39,8 @@ class NamedContributions(NamedTuple):
         Index in `features` of each contribution.
     amounts, angles
         Modulus and argument of each contribution.
+    scales
+        The amounts of an item that are too small for a double are divided by `exp(scales)`.
     """
 
     features: list[tuple[Feature, ...]]
@@ -45,6 +48,7 @@ class NamedContributions(NamedTuple):
     places: NDArray[Any]
     amounts: Floats
     angles: Floats
+    scales: Floats
 
     def along(self) -> tuple[Floats, Floats]:
         """Return the projection of each contribution on its item's sum, and the angle to it."""
@@ -61,7 +65,7 @@ class NamedContributions(NamedTuple):
     def order(self) -> NDArray[Any]:
         """Return the order by item, then amount (descending), then name of the feature."""
         ranks = self.ranks()[self.places]
-        if len(ranks) <= _FEW:
+        if len(ranks) <= _FEW or pool_is_lost():
             return np.lexsort((ranks, -self.amounts, self.items))
         table = pl.DataFrame({"item": self.items, "amount": self.amounts, "rank": ranks})
         order = pl.arg_sort_by(table.columns, descending=[False, True, False])
@@ -83,7 +87,7 @@ class NamedContributions(NamedTuple):
 
 
 _NO_CONTRIBUTIONS = Contributions(
-    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), *(np.zeros(0),) * 3
 )
 
 
@@ -121,11 +125,11 @@ class Answers:
 
     @cached_property
     def _scored(self) -> tuple[Floats, NDArray[np.int64]]:
-        return self.cascade.scores(self.observed)
+        return self.cascade.log_scores(self.observed)
 
     @property
-    def scores(self) -> Floats:
-        """Scores `U_i`, items x classes."""
+    def log_scores(self) -> Floats:
+        """Logarithms `ln U_i` of the scores, items x classes."""
         return self._scored[0]
 
     @property
@@ -191,8 +195,9 @@ class Answers:
                 value = value_of(column, code)
                 name = feature_name(column.attribute, value)
                 rows.append((item, column.attribute, value, name))
+        rows.sort(key=lambda row: row[0])
         schema = {"item": pl.Int64} | dict.fromkeys(("attribute", "value", "feature"), pl.String)
-        return pl.DataFrame(rows, schema=schema, orient="row").sort("item", maintain_order=True)
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _seen_features(self) -> NDArray[np.bool_]:
         """Return which features of the vocabulary occur in any set of the policy."""

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from stc._core.tables import named_features
-from stc.explain.answers import Answers
+from stc.explain.answers import Answers, NamedContributions
 from stc.explain.names import WORTH_NAMING, with_probability, with_share
 from stc.explain.table import TableMixin, differences
 
@@ -52,8 +52,12 @@ class Contrast(TableMixin):
     @classmethod
     def of(cls, answers: Answers, item: int, first: int, second: int) -> Contrast:
         """Compare two classes of the only item."""
-        adds = _added(answers, first, "adds")
-        adds_to_other = _added(answers, second, "adds_to_other")
+        parts = [answers.contributions(np.array([class_])) for class_ in (first, second)]
+        scale = max(float(part.scales.max(initial=-np.inf)) for part in parts)
+        adds, adds_to_other = (
+            _added(answers, part, name, scale)
+            for part, name in zip(parts, ("adds", "adds_to_other"), strict=True)
+        )
         highest = max(float(table[:, -1].sum()) for table in (adds, adds_to_other))
         share = pl.col("difference") / (highest or 1.0)
         columns = ["attribute", "value", "adds", "adds_to_other", "difference", "share", "feature"]
@@ -105,8 +109,11 @@ def _texts(table: pl.DataFrame) -> list[str]:
     return list(map(with_share, table["feature"], table["share"].abs()))
 
 
-def _added(answers: Answers, class_: int, name: str) -> pl.DataFrame:
-    """Return what each feature adds to the score of a class, as a column of this name."""
-    contributions = answers.contributions(np.array([class_]))
-    features = named_features(answers.model, contributions.features, contributions.places)
-    return pl.DataFrame(features | {name: pl.Series(contributions.along()[0], dtype=pl.Float64)})
+def _added(answers: Answers, parts: NamedContributions, name: str, scale: float) -> pl.DataFrame:
+    """Return what each feature adds to the score of a class, as a column of this name.
+
+    All is divided by `exp(scale)`, so that two classes are compared.
+    """
+    features = named_features(answers.model, parts.features, parts.places)
+    added = parts.along()[0] * np.exp(parts.scales - scale)
+    return pl.DataFrame(features | {name: pl.Series(added, dtype=pl.Float64)})

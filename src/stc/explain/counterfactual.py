@@ -139,14 +139,16 @@ def find_counterfactual(answers: Answers, item: int, target: int | None) -> Coun
 def _table(answers: Answers, removal: Change | None, replacement: Change | None) -> pl.DataFrame:
     names = ("way", "attribute", "value", "instead", "class", "probability", "feature")
     schema: dict[str, Any] = dict.fromkeys(names, pl.String)
-    schema |= {"class": answers.names.column.dtype, "probability": pl.Float64}
-    rows = []
+    schema["probability"] = pl.Float64
+    rows: list[tuple[Any, ...]] = []
+    classes: list[int] = []
     for way, change in (("without", removal), ("with", replacement)):
         if change is not None:
-            label = label_text(change.label) if isinstance(change.label, tuple) else change.label
+            classes += [answers.names.index(change.label)] * len(change.values)
             for attribute, value, instead, name in change.values:
-                rows.append((way, attribute, value, instead, label, change.probability, name))
-    return pl.DataFrame(rows, schema=schema, orient="row")
+                rows.append((way, attribute, value, instead, None, change.probability, name))
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    return table.with_columns(answers.names.take(np.array(classes, dtype=np.int64)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +222,9 @@ class _Search:
 
     def _score_changes(self) -> tuple[Floats, Floats]:
         """Return the scores of the item, and the change of the scores by each edit."""
-        scores, _, totals = self.perturbations.scores([[], *([edit] for edit in self.edits)])
+        log_scores, _, totals = self.perturbations.scores([[], *([edit] for edit in self.edits)])
+        highest = log_scores.max()
+        scores = np.exp(log_scores - (highest if np.isfinite(highest) else 0.0))
         # The weights of the values sum to 1 in every copy: undo this normalisation.
         power = self.perturbations.answers.cascade.hyper.power
         scores = scores * (totals / (totals[0] or 1.0))[:, None] ** power

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from stc._core.formulas import Floats
 from stc._core.tables import gather, named_features
+from stc._utils.forking import refuse_without_pool
 from stc.exceptions import ParameterError
 from stc.explain.answers import Answers
 from stc.explain.contrast import Contrast
@@ -408,6 +409,7 @@ class LocalExplanation(TableMixin):
         +, 1.00: because fun (100 %)
         +, 0.50: nothing in it was seen before; the class frequencies decide
         """
+        refuse_without_pool()
         share = pl.col("share")
         pro = _strongest_texts(self.table.filter(share >= WORTH_NAMING), reasons)
         contra = _strongest_texts(self.table.filter(share <= -WORTH_NAMING), 1)
@@ -422,7 +424,7 @@ class LocalExplanation(TableMixin):
     def _because(self, place: int, reasons: list[str]) -> str:
         if reasons:
             return f"because {', '.join(reasons)}"
-        if self.answers.scores[place].any():
+        if np.isfinite(self.answers.log_scores[place]).any():
             return "nothing speaks for it"
         if self.coverage[place]:
             return "what is known of it says nothing; the class frequencies decide"

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stc._core.model import Model, label_repr
-from stc._core.tables import gather
+from stc._core.labels import label_list, label_repr, plain_label
+from stc._core.model import Model
+from stc._core.tables import gather, label_series
 from stc.exceptions import ParameterError
 
 # Smaller shares would be written as 0 %.
@@ -31,18 +32,19 @@ class ClassNames:
         """Label of each class; with several targets, a tuple of labels."""
         form = self.model.form
         if form.kind == "joint":
-            return [tuple(row) for row in form.table(self.model.classes).tolist()]
-        return list(np.asarray(form.public_classes(self.model.classes)).tolist())
+            columns = map(label_list, form.by_target(self.model.classes))
+            return list(zip(*columns, strict=True))
+        return label_list(form.public_classes(self.model.classes))
 
     @cached_property
     def column(self) -> pl.Series:
         """The labels as a column of a table; with several targets, as strings."""
-        labels = self.labels
-        if self.model.form.kind == "joint":
-            labels = list(map(label_text, labels))
-            if len(set(labels)) < len(labels):  # a label contains a comma
-                labels = list(map(str, self.labels))
-        return pl.Series("class", labels, strict=False)
+        if self.model.form.kind != "joint":
+            return label_series("class", self.model.form.public_classes(self.model.classes))
+        labels = list(map(label_text, self.labels))
+        if len(set(labels)) < len(labels):  # a label contains a comma
+            labels = list(map(str, self.labels))
+        return pl.Series("class", labels)
 
     def take(self, classes: NDArray[Any]) -> pl.Series:
         """Return the labels of classes, given by number, as a column of a table."""
@@ -50,8 +52,7 @@ class ClassNames:
 
     def index(self, label: Any) -> int:
         """Return the number of the class with this label."""
-        key = tuple(label) if isinstance(label, (list, np.ndarray)) else label
-        key = key.item() if isinstance(key, np.generic) else key
+        key = tuple(label) if isinstance(label, (list, np.ndarray)) else plain_label(label)
         if key in self.labels:
             return self.labels.index(key)
         known = ", ".join(map(label_repr, self.labels[:_MAX_LISTED]))

@@ -13,6 +13,7 @@ from stc._core.cascade import Cascade
 from stc._core.observations import items_of
 from stc._core.tables import described
 from stc._core.tensor import Subset
+from stc._utils.forking import refuse_without_pool
 from stc.explain.names import WORTH_NAMING, ClassNames, label_text, with_share
 from stc.explain.table import TableMixin, differences, sorted_rows
 
@@ -116,6 +117,7 @@ class GlobalExplanation(TableMixin):
         >>> model.explain_global().top(1).table["feature"].to_list()
         ['good', 'bad']
         """
+        refuse_without_pool()
         table = self.table.sort("weight", descending=True, maintain_order=True)
         strongest = table.group_by("class", maintain_order=True).head(n)
         return self._with(strongest.sort("class", maintain_order=True))

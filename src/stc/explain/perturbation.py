@@ -91,9 +91,9 @@ class Perturbations:
 
         Returns
         -------
-        scores, used, totals
-            The scores, index in the policy of the set they come from, and the sums that the
-            weights of the values were divided by.
+        log_scores, used, totals
+            Logarithms of the scores, index in the policy of the set they come from, and the sums
+            that the weights of the values were divided by.
         """
         choices = np.full((len(edits), len(self.values)), KEEP, dtype=np.int64)
         for row, edits_of_copy in zip(choices, edits, strict=True):
@@ -112,12 +112,12 @@ class Perturbations:
         copies = replace(raw, n_items=len(choices), columns=columns)
         observed = apply_scales(copies, cascade.model.scales)
         totals = observed.totals if normalised(observed) else np.ones(len(choices))
-        return *cascade.scores(observed), np.array(totals)
+        return *cascade.log_scores(observed), np.array(totals)
 
-    def log_probabilities(self, scores: Floats, used: NDArray[np.int64]) -> Floats:
+    def log_probabilities(self, log_scores: Floats, used: NDArray[np.int64]) -> Floats:
         """Return the logarithms of the probabilities, floored to be finite."""
-        P = self.answers.cascade.probabilities_of(scores, used)
-        return np.asarray(np.log(np.maximum(P, np.finfo(np.float64).tiny)))
+        log_P = self.answers.cascade.log_probabilities_of(log_scores, used)
+        return np.maximum(log_P, np.log(np.finfo(np.float64).tiny))
 
     def _edited(self, place: int, column: Column, choices: NDArray[np.int64]) -> Column:
         """Return a column of the item, edited once for each row of choices."""

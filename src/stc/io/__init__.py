@@ -7,10 +7,11 @@ from stc.io.lock import locked
 from stc.io.parquet_reader import read_model
 from stc.io.parquet_writer import write_model
 from stc.io.plain import from_plain, to_plain
-from stc.io.serializer import ENTRIES, Archive, entries_of, from_archive, to_archive
+from stc.io.serializer import ENTRIES, OF_CLASSES, Archive, entries_of, from_archive, to_archive
 
 __all__ = [
     "ENTRIES",
+    "OF_CLASSES",
     "Archive",
     "ModelFileError",
     "entries_of",

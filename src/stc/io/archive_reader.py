@@ -10,6 +10,7 @@ import polars as pl
 
 from stc._core.schema import Schema
 from stc._training.state import FittedState
+from stc._utils.forking import refuse_without_pool
 from stc.io.entries import check_numbers, too_wide
 from stc.io.header import as_tuple, check_format, parameters_of, values_of
 from stc.io.serializer import Archive, from_archive
@@ -25,6 +26,7 @@ def read_archive(archive: Archive) -> tuple[FittedState, dict[str, Any]]:
     ModelFileError
         If it is not a model, is damaged or was written by a later version of stc.
     """
+    refuse_without_pool()
     with damage_as_error():
         check_header(archive.header, file=False)
         values = values_of(archive.header)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from mmap import mmap
 from typing import Any, BinaryIO, NamedTuple
 
 from stc.exceptions import ModelFileError
@@ -27,6 +28,8 @@ _MAX_DEPTH = 4
 # Row groups that a file may have, however few rows it has, and rows for each one beyond them.
 _GROUPS, _ROWS_PER_GROUP = 1 << 6, 1 << 10
 _MAX_ROWS_PER_BYTE = 1000
+# Bytes that all row groups may unpack to: so many, and so many more for each byte of the file.
+_UNPACKED, _UNPACKED_PER_BYTE = 1 << 26, 1000
 
 # Codecs and encodings that take no more memory than they declare: none, Snappy, Zstandard; plain
 # values, dictionaries, runs.
@@ -65,7 +68,7 @@ def check_ends(file: BinaryIO) -> None:
         raise ModelFileError("its end is missing: it was cut short")
 
 
-def read_footer(data: bytes) -> Footer:
+def read_footer(data: bytes | mmap) -> Footer:
     """Read the footer of a file, and check all sizes that it and the page headers declare."""
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     require(start >= 4, "its footer is longer than the file")
@@ -80,7 +83,7 @@ def read_footer(data: bytes) -> Footer:
         rows = _field(footer, 3, int, "number of rows")
         _check_size(rows, len(groups), len(data))
         _check_overlap(groups)
-        group_rows = [_check_group(data, start, group) for group in groups]
+        group_rows = _check_groups(data, start, groups)
     except (ThriftError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
         raise damaged(f"its footer cannot be read ({error})") from None
     require(sum(group_rows) == rows, "its row groups have another number of rows")
@@ -138,8 +141,21 @@ def _check_overlap(groups: Sequence[Any]) -> None:
     require(apart, "its columns overlap")
 
 
-def _check_group(data: bytes, footer: int, group: Any) -> int:
-    """Check all pages of a row group, and return its number of rows."""
+def _check_groups(data: bytes | mmap, footer: int, groups: Sequence[Any]) -> list[int]:
+    """Check the pages of all row groups, and return the number of rows of each."""
+    group_rows, unpacked = [], 0
+    for group in groups:
+        rows, size = _check_group(data, footer, group)
+        group_rows.append(rows)
+        unpacked += size
+        if unpacked > _UNPACKED + _UNPACKED_PER_BYTE * len(data):
+            claim = f"it claims {unpacked / 1e6:,.0f} MB or more in {len(data):,} bytes"
+            raise ModelFileError(claim)
+    return group_rows
+
+
+def _check_group(data: bytes | mmap, footer: int, group: Any) -> tuple[int, int]:
+    """Check all pages of a row group; return its rows and the bytes that it unpacks to."""
     rows = _field(group, 3, int, "number of rows")
     columns = _columns(group)
     if not 0 <= rows <= MAX_ROWS or len(columns) > _MAX_COLUMNS:
@@ -153,10 +169,10 @@ def _check_group(data: bytes, footer: int, group: Any) -> int:
         size += _check_column(data, footer, column, rows)
         if size > _MAX_BYTES:
             raise ModelFileError(f"a row group unpacks to more than {_MAX_BYTES >> 20} MB")
-    return int(rows)
+    return int(rows), size
 
 
-def _check_column(data: bytes, footer: int, metadata: Any, rows: int) -> int:
+def _check_column(data: bytes | mmap, footer: int, metadata: Any, rows: int) -> int:
     """Check the pages of a column, and return the number of bytes that they unpack to."""
     values = _field(metadata, 5, int, "number of values")
     nested = len(_field(metadata, 3, list, "name of a column")) > 1

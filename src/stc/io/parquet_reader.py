@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from stc._training.state import FittedState
+from stc._utils.forking import refuse_without_pool
 from stc.exceptions import ModelFileError
 from stc.io.entries import read_entries
 from stc.io.footer import Footer, check_ends, read_footer
@@ -35,6 +36,7 @@ def read_model(path: str | Path) -> tuple[FittedState, dict[str, Any]]:
     ModelFileError
         If the file is not a model, is damaged or was written by a later version of stc.
     """
+    refuse_without_pool()
     try:
         with damage_as_error():
             return _read(Path(path))

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,17 @@ from stc._core.tensor import Subset
 from stc._core.vocabulary import parts_of
 from stc._training.state import FittedState
 from stc._utils.atomic import atomic_write
-from stc._utils.file_formats import lazy_frame_of
+from stc._utils.file_formats import MODEL_KEY, lazy_frame_of
+from stc._utils.forking import refuse_without_pool
 from stc._version import __version__
-from stc.exceptions import DataError
+from stc.exceptions import DataError, ModelFileError
 from stc.io.columns import MAX_BYTES, file_schema, text_size
 from stc.io.entries import too_wide
-from stc.io.footer import MAX_ROWS
+from stc.io.footer import MAX_ROWS, read_footer
 from stc.io.header import header_of
 
 # Keys of the metadata.
-HEADER, DIGEST, VERSION = "stc", "stc.digest", "stc.version"
+HEADER, DIGEST, VERSION = MODEL_KEY, "stc.digest", "stc.version"
 # Rows that are written at a time.
 _ROWS = MAX_ROWS // 2
 # Commas and brackets that a header may have: what they separate takes far more memory than text.
@@ -57,16 +59,13 @@ def write_model(state: FittedState, parameters: Mapping[str, Any], path: str | P
     Path
         The file.
     """
+    refuse_without_pool()
     model = state.model
     header = header_of(state, parameters, file=True)
     header_text = json.dumps(header, ensure_ascii=False, allow_nan=False)
     if lists_too_much(header_text) or too_wide(model.schema.width, sum(header["entries"])):
-        raise DataError(
-            "the model has too many attributes, classes or chosen conjunctions for the number of "
-            "its entries: its file could not be distinguished from a damaged one",
-            path=str(path),
-            hint="use pickle or a store",
-        )
+        what = "the model has too many attributes, classes or chosen conjunctions for the number of"
+        raise _suspicious(f"{what} its entries", path)
     try:
         header_text.encode()
     except UnicodeEncodeError as error:
@@ -82,7 +81,26 @@ def write_model(state: FittedState, parameters: Mapping[str, Any], path: str | P
         entries = lazy_frame_of(_frames(model, schema, header["class_names"]), schema)
         entries.sink_parquet(part, compression="zstd", row_group_size=_ROWS, metadata=metadata)
         _write_digest(part)
+        _check_size(part, path)
     return path
+
+
+def _suspicious(what: str, path: str | Path) -> DataError:
+    """Return the error of a model whose file would be refused when it is read."""
+    return DataError(
+        f"{what}: its file could not be distinguished from a damaged one",
+        path=str(path),
+        hint="use pickle or a store",
+    )
+
+
+def _check_size(part: Path, path: Path) -> None:
+    """Raise if a file unpacks to more than is read of a file of its size."""
+    with part.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        try:
+            read_footer(data)
+        except ModelFileError as error:
+            raise _suspicious(f"the values of the model repeat too much ({error})", path) from None
 
 
 def lists_too_much(header: str) -> bool:

@@ -17,6 +17,7 @@ from stc._core.schema import Schema
 from stc._core.tensor import Subset, Tuples
 from stc._core.vocabulary import Attribute, Feature, Value, Vocabulary
 from stc._training.state import FittedState
+from stc._utils.forking import refuse_without_pool
 from stc.exceptions import ModelFileError
 from stc.io.columns import NUMBERS
 from stc.io.header import as_tuple, header_of, values_of
@@ -32,6 +33,8 @@ ENTRIES = pl.Schema(
         **NUMBERS,
     }
 )
+# The feature of the entries of the empty set, which hold the classes alone.
+OF_CLASSES = "[]"
 
 
 class Archive(NamedTuple):
@@ -75,6 +78,7 @@ def to_archive(state: FittedState, parameters: Mapping[str, Any]) -> Archive:
 
 def entries_of(model: Model) -> pl.DataFrame:
     """Return the entries of the corpora of all sets, in the columns of ENTRIES."""
+    refuse_without_pool()
     classes = pl.Series([json_text(to_json(label)) for label in model.classes], dtype=pl.String)
     parts = []
     for number, subset in enumerate(model.policy):
@@ -101,7 +105,7 @@ def _feature_texts(model: Model, subset: Subset) -> pl.Series:
     A column of a sparse matrix, which has no name, is its number.
     """
     if not subset:
-        return pl.Series(["[]"], dtype=pl.String)
+        return pl.Series([OF_CLASSES], dtype=pl.String)
     if model.schema.kind == "counts":
         return pl.Series([f"[{k}]" for k in range(model.vocabulary.size)], dtype=pl.String)
     pairs = [""] * model.vocabulary.size
@@ -179,7 +183,7 @@ def _numbered(values: Mapping[str, Any], entries: pl.DataFrame) -> NumberedEntri
         elif subset:
             feature_numbers = {text: part[0] for text, part in parts.items() if len(part) == 1}
         else:
-            feature_numbers = {"[]": 0}
+            feature_numbers = {OF_CLASSES: 0}
         features = _looked_up(rows["feature"], feature_numbers)
         classes = _looked_up(rows["class"], class_numbers)
         mass, support, gains, angles = (rows[name].to_numpy() for name in NUMBERS)

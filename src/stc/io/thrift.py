@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import Any
 
 # Structs within structs; Parquet needs half as many.
@@ -32,7 +33,7 @@ class ThriftReader:
         Where to start and where to end.
     """
 
-    def __init__(self, data: bytes, position: int, end: int) -> None:
+    def __init__(self, data: bytes | mmap, position: int, end: int) -> None:
         self._data = data
         self._end = min(end, len(data))
         self.position = position

@@ -12,6 +12,7 @@ import polars as pl
 from narwhals import dependencies
 
 from stc._utils.file_formats import find_format
+from stc._utils.forking import refuse_without_pool
 from stc._utils.optional import optional
 from stc.exceptions import DataError, DataTypeError, ParameterError, ParameterTypeError
 from stc.sources.files import FileBackend, scan_files
@@ -70,11 +71,15 @@ class Source:
     ignored: tuple[str, ...] = ()
     text: str | None = None
 
+    def __post_init__(self) -> None:
+        refuse_without_pool()
+
     def attributes(self, taken: Sequence[str]) -> tuple[str, ...]:
         """Return the columns to learn from, without those taken as targets or weight."""
         selected = self.columns or ((self.text,) if self.text else self.backend.names)
         check_columns((*selected, *self.ignored, *taken), self.backend.names)
-        left = tuple(name for name in selected if name not in (*self.ignored, *taken))
+        others = {*self.ignored, *taken}
+        left = tuple(name for name in selected if name not in others)
         if not left:
             raise DataError("the data has no column besides the targets")
         return left
@@ -155,6 +160,7 @@ def source_of(X: Any) -> Source | None:
     is a document.
     """
     if isinstance(X, Source):
+        refuse_without_pool()
         return X
     if isinstance(X, pl.LazyFrame):
         return None
@@ -175,13 +181,14 @@ def _backend(
 
         return SQLBackend.of(data, table)
     if isinstance(data, str | Path):
+        refuse_without_pool()
         return scan_files(data, separator)
     if isinstance(data, pl.LazyFrame):
         return FileBackend(data)
     if dependencies.is_duckdb_relation(data):
         from stc.sources.duckdb import DuckDBBackend
 
-        return DuckDBBackend(data)
+        return DuckDBBackend.of(data)
     if dependencies.is_dask_dataframe(data):
         from stc.sources.dask import DaskBackend
 

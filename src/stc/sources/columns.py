@@ -125,10 +125,11 @@ def item_columns(chosen: Source, state: FittedState) -> tuple[str, ...]:
         wanted: tuple[str, ...] = (text or names[0],)
     else:
         wanted = schema.names if schema.named else names
-    absent = [name for name in wanted if name not in names]
+    known = set(names)
+    absent = [name for name in wanted if name not in known]
     if absent and (schema.closed or len(absent) == len(wanted)):
         raise MissingColumnError(absent[0], names, ", which the model was learnt from")
-    return tuple(name for name in wanted if name in names)
+    return tuple(name for name in wanted if name in known)
 
 
 def items_in(frame: pl.DataFrame, columns: tuple[str, ...], state: FittedState) -> Any:

@@ -16,6 +16,7 @@ from dask.utils import M
 
 from stc._input.cells import Categories
 from stc._input.pandas import values_of
+from stc._utils.names import first_repeated
 from stc.exceptions import DataError, DataTypeError
 from stc.sources.partitions import ParquetFiles, Paths, merged, new_folder, shared_out, write_part
 from stc.sources.protocol import (
@@ -54,9 +55,9 @@ class DaskBackend:
                     hint="use frame.rename(columns=str)",
                 )
         self.names: tuple[str, ...] = tuple(frame.columns)
-        for name in self.names:
-            if self.names.count(name) > 1:
-                raise DataError("the name of the column occurs more than once", column=name)
+        repeated = first_repeated(self.names)
+        if repeated is not None:
+            raise DataError("the name of the column occurs more than once", column=repeated)
         self._frame = frame
 
     def _selected(self, columns: Sequence[str]) -> Any:

@@ -8,7 +8,6 @@ those of narwhals are as fast, but fail for a column named `a.b`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -20,8 +19,10 @@ import duckdb
 import polars as pl
 from duckdb import ColumnExpression, ConstantExpression, FunctionExpression
 
+from stc._core.domain import LEAST, MOST
 from stc._utils.file_formats import find_format, write_frames
 from stc.exceptions import DataError, ParameterError
+from stc.sources.arrow import frame_of
 from stc.sources.faults import first_line
 from stc.sources.protocol import (
     BATCH_ROWS,
@@ -37,6 +38,9 @@ from stc.sources.protocol import (
     with_progress,
 )
 
+# Types that are read as text.
+_FOREIGN_TYPES = ("BIT", "BIGNUM", "TIME WITH TIME ZONE", "UHUGEINT")
+
 
 @dataclass(frozen=True)
 class DuckDBBackend:
@@ -51,6 +55,19 @@ class DuckDBBackend:
     relation: Any
     ordered: ClassVar[bool] = False
 
+    @classmethod
+    def of(cls, relation: Any) -> DuckDBBackend:
+        """Return a source of a relation; types that Arrow would return as bytes are text."""
+        texts = {
+            name: ColumnExpression(name).cast("VARCHAR").alias(name)
+            for name, dtype in zip(relation.columns, relation.types, strict=True)
+            if str(dtype) in _FOREIGN_TYPES
+        }
+        if not texts:
+            return cls(relation)
+        columns = [texts.get(name, ColumnExpression(name)) for name in relation.columns]
+        return cls(relation.select(*columns))
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all columns."""
@@ -59,7 +76,7 @@ class DuckDBBackend:
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """Return the first rows."""
         with _errors():
-            return pl.DataFrame(self._selected(columns).limit(rows).to_arrow_table())
+            return frame_of(self._selected(columns).limit(rows).to_arrow_table())
 
     def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
@@ -68,7 +85,7 @@ class DuckDBBackend:
     def frames(self, columns: Sequence[str]) -> Generator[pl.DataFrame]:
         """Yield all rows in batches."""
         with _errors(), self._selected(columns).to_arrow_reader(BATCH_ROWS) as reader:
-            yield from with_progress(map(pl.DataFrame, reader))
+            yield from with_progress(map(frame_of, reader))
 
     def learn(self, task: Learner[Learnt]) -> Learnt | None:
         """Return what a task learns from all rows, counted by DuckDB if possible."""
@@ -147,16 +164,16 @@ def _incomplete_columns(relation: Any, plan: GroupPlan) -> set[str] | None:
         *(FunctionExpression("count", ColumnExpression(name)) for name in names),
     ]
     if plan.weight is not None:
-        asked += [
-            FunctionExpression(bound, ColumnExpression(plan.weight)) for bound in ("min", "max")
-        ]
+        weights = FunctionExpression("nullif", ColumnExpression(plan.weight), ConstantExpression(0))
+        asked += [FunctionExpression(bound, weights) for bound in ("min", "max")]
     ((rows, *results),) = relation.aggregate(asked).fetchall()
     incomplete = {name for name, count in zip(names, results, strict=False) if count < rows}
     if incomplete & required:
         return None
-    # NaN is greater than any number.
-    if plan.weight is not None and rows and not 0 <= results[-2] <= results[-1] < math.inf:
-        return None
+    if plan.weight is not None and results[-1] is not None:  # else all weights are 0
+        least, most = results[-2:]
+        if not LEAST <= least <= most <= MOST:  # NaN is greater than any number
+            return None
     return incomplete
 
 
@@ -183,6 +200,6 @@ def _grouped(table: Any, keys: Sequence[str], mass: Any) -> pl.DataFrame:
     aggregates = [FunctionExpression("count").alias(COUNT), mass.alias(MASS)]
     # The keys are grouped by as text, in which names are quoted.
     grouped = ", ".join('"' + key.replace('"', '""') + '"' for key in keys)
-    return pl.DataFrame(
+    return frame_of(
         table.aggregate([*map(ColumnExpression, keys), *aggregates], grouped).to_arrow_table()
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import gzip
 import os
+import re
 import shutil
 import tempfile
 import weakref
@@ -28,6 +29,7 @@ from stc._utils.file_formats import (
 )
 from stc._utils.threads import prefetch
 from stc.exceptions import DataError, ParameterError, SourceFileError
+from stc.sources.common_types import common_type, texts_of
 from stc.sources.faults import find_fault, read_errors
 from stc.sources.protocol import (
     BATCH_ROWS,
@@ -41,6 +43,9 @@ from stc.sources.protocol import (
 
 # A number with a leading zero, such as a postal code, is text.
 _CODE = r"^\s*[+-]?0\d"
+# An integer of so many digits may not be exact as a float.
+_LONG_DIGITS = 16
+_LONG_INTEGER = rf"^\s*[+-]?\d{{{_LONG_DIGITS},}}\s*$"
 # Bytes from which the number of lines of a file is estimated, and that are copied at a time.
 _SAMPLE_BYTES = 1 << 20
 
@@ -106,7 +111,7 @@ class FileBackend:
 
     def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the types of columns that are copied to the output unchanged."""
-        return pl.Schema({name: self.schema[name] for name in columns})
+        return pl.Schema({name: self._types[name][0] or pl.String() for name in columns})
 
     def frames(self, columns: Sequence[str], raw: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
         """Yield all rows in batches; the columns in `raw` keep the text of the file."""
@@ -121,7 +126,19 @@ class FileBackend:
     def predict(self, task: Predictor, to: Any) -> Any:
         """Write the predictions to a file, in the format of its suffix, and return its path."""
         batches = self.frames(task.columns, task.copied)
-        return write_frames(task.over(batches), task.schema, to)
+        return write_frames(task.over(batches), task.schema, to, self.paths)
+
+    @cached_property
+    def _types(self) -> dict[str, tuple[pl.DataType | None, bool]]:
+        """By column: the type of all files, None if they have none, and whether it is text then."""
+        schemas = [part.collect_schema() for part in self.parts[1:]]
+        types: dict[str, tuple[pl.DataType | None, bool]] = {}
+        for name, dtype in self.schema.items():
+            dtypes = [dtype, *(schema[name] for schema in schemas if name in schema)]
+            common = common_type(dtypes, name)
+            # Numbers of different types are equal if their values are.
+            types[name] = common, common is None and not all(d.is_numeric() for d in dtypes)
+        return types
 
     @property
     def _files(self) -> list[tuple[str | None, pl.LazyFrame]]:
@@ -166,20 +183,34 @@ class FileBackend:
         for path, part in self._files:
             with self._errors(path):
                 for frame in _slices(self._read(part, columns, path), BATCH_ROWS - rows):
+                    # A common type of two files might not tell their values apart.
+                    if waiting and frame.schema != waiting[-1].schema:
+                        yield pl.concat(waiting)
+                        waiting, rows = [], 0
                     waiting, rows = [*waiting, frame], rows + frame.height
                     if rows >= BATCH_ROWS:
-                        yield pl.concat(waiting, how="vertical_relaxed")
+                        yield pl.concat(waiting)
                         waiting, rows = [], 0
         if waiting:
-            yield pl.concat(waiting, how="vertical_relaxed")
+            yield pl.concat(waiting)
 
     def _parsed(self, frame: pl.DataFrame, raw: Sequence[str] = ()) -> pl.DataFrame:
-        """Return the frame with numbers and booleans instead of their text."""
+        """Return the frame with numbers and booleans instead of their text.
+
+        A column has the type that holds the values of all files. If there is none it is text, since
+        True and 1 would be the same number; numbers stay what they are, but where they are copied.
+        """
         parsed = [
             _parse(frame[name], self.typed[name])
             for name in frame.columns
             if name in self.typed and name not in raw
         ]
+        for series in frame if self.parts else ():
+            common, as_text = self._types[series.name]
+            if as_text or (common is None and series.name in raw):
+                parsed.append(texts_of(series))
+            elif common is not None and common != series.dtype:
+                parsed.append(series.cast(common))
         return frame.with_columns(parsed) if parsed else frame
 
     def _inferred_types(self, path: str) -> dict[str, pl.DataType]:
@@ -303,14 +334,24 @@ class _Decompressed:
 
 
 def _parse(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Return the numbers or booleans in a column of text; text, if some cells hold neither."""
-    candidates = [pl.Boolean()] if dtype == pl.Boolean else [dtype, pl.Float64()]
+    """Return the numbers or booleans in a column of text; text, if one type cannot hold them."""
+    candidates: list[pl.DataType] = [pl.Boolean()]
+    if dtype != pl.Boolean:
+        candidates = [*([dtype, pl.Int128()] if dtype.is_integer() else []), pl.Float64()]
     for candidate in candidates:
         parsed = _cast(texts, candidate)
-        if parsed.null_count() == texts.null_count():
+        if parsed.null_count() == texts.null_count() and not _rounded(texts, candidate):
             return parsed
-    categories = {text: _category(text, candidates) for text in texts.unique().drop_nulls()}
+    categories = {text: _category(text, candidates[-1]) for text in texts.unique().drop_nulls()}
     return texts.replace_strict(categories, return_dtype=pl.String, default=None)
+
+
+def _rounded(texts: pl.Series, dtype: pl.DataType) -> bool:
+    """Return whether a type would round integers."""
+    if not dtype.is_float() or (texts.str.len_bytes().max() or 0) < _LONG_DIGITS:  # type: ignore[operator]
+        return False
+    long = texts.filter(texts.str.len_bytes() >= _LONG_DIGITS)
+    return long.str.contains(_LONG_INTEGER).any()
 
 
 def _cast(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
@@ -320,10 +361,10 @@ def _cast(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
     return texts.cast(dtype, strict=False)
 
 
-def _category(text: str, candidates: Iterable[pl.DataType]) -> str | None:
+def _category(text: str, dtype: pl.DataType) -> str | None:
     """Return the category of a text among numbers or booleans."""
-    for candidate in candidates:
-        parsed = _cast(pl.Series([text]), candidate)[0]
-        if parsed is not None:
-            return canonical(parsed)
-    return text
+    if dtype.is_float() and re.match(_LONG_INTEGER, text):
+        sign = "-" if "-" in text else ""
+        return sign + text.strip().lstrip("+-0")
+    parsed = _cast(pl.Series([text]), dtype)[0]
+    return text if parsed is None else canonical(parsed)

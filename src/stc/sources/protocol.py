@@ -10,6 +10,8 @@ import polars as pl
 from stc._utils.optional import optional
 from stc._utils.progress import Progress
 from stc.exceptions import MissingColumnError
+from stc.sources.arrow import frame_of
+from stc.sources.common_types import stacked
 
 # Rows that are read, encoded and counted at a time.
 BATCH_ROWS = 250_000
@@ -155,10 +157,10 @@ def joined_batches(batches: Iterable[Any], extra: str) -> Iterator[pl.DataFrame]
     for batch in batches:
         waiting.append(batch)
         if sum(part.num_rows for part in waiting) >= BATCH_ROWS:
-            yield pl.DataFrame(arrow.Table.from_batches(waiting))
+            yield frame_of(arrow.Table.from_batches(waiting))
             waiting = []
     if any(part.num_rows for part in waiting):
-        yield pl.DataFrame(arrow.Table.from_batches(waiting))
+        yield frame_of(arrow.Table.from_batches(waiting))
 
 
 def first_rows(readers: Iterable[Callable[[int], pl.DataFrame]], rows: int) -> pl.DataFrame:
@@ -170,7 +172,7 @@ def first_rows(readers: Iterable[Callable[[int], pl.DataFrame]], rows: int) -> p
         if rows <= 0:
             break
     filled = [frame for frame in frames if frame.height]
-    return pl.concat(filled or frames[:1], how="vertical_relaxed")
+    return stacked(filled or frames[:1])
 
 
 def with_progress(
@@ -189,8 +191,9 @@ def with_progress(
 
 def check_columns(columns: Iterable[str], names: Sequence[str], path: str | None = None) -> None:
     """Raise an error for the first column that is not among the names."""
+    known = set(names)
     for column in columns:
-        if column not in names:
+        if column not in known:
             error = MissingColumnError(column, names)
             error.path = path
             raise error

@@ -20,6 +20,7 @@ from pyspark.errors import PySparkException
 from stc import exceptions
 from stc._utils.optional import optional
 from stc.exceptions import DataTypeError, StcError
+from stc.sources.arrow import frame_of
 from stc.sources.partitions import ParquetFiles, Partition, Paths, merged, new_folder, shared_out
 from stc.sources.protocol import (
     Learner,
@@ -138,8 +139,8 @@ class SparkBackend:
     def _selected(self, columns: Sequence[str]) -> Any:
         """Return columns under numbered names: Spark confuses `a` with `A`, and splits `a.b`."""
         check_columns(columns, self.names)
-        numbered = self._frame.toDF(*(f"c{place}" for place in range(len(self.names))))
-        return numbered.select(*(f"c{self.names.index(name)}" for name in columns))
+        number = {name: f"c{place}" for place, name in enumerate(self.names)}
+        return self._frame.toDF(*number.values()).select(*map(number.__getitem__, columns))
 
     def _coalesced(self, selected: Any) -> Any:
         """Return the same rows in fewer partitions, so that fewer models are added up."""
@@ -151,7 +152,7 @@ class SparkBackend:
     def head(self, columns: Sequence[str], rows: int) -> pl.DataFrame:
         """Return the first rows."""
         with worker_errors():
-            head = pl.DataFrame(self._selected(columns).limit(rows).toArrow())
+            head = frame_of(self._selected(columns).limit(rows).toArrow())
         head.columns = list(columns)
         return head
 

@@ -14,12 +14,16 @@ from typing import Any, ClassVar
 
 import polars as pl
 import sqlalchemy
+from sqlalchemy.dialects import postgresql
 
+from stc._input.scalars import EXACT_FLOAT
 from stc._input.values import canonical
 from stc._utils.database_url import DatabaseURL, raise_alone, sqlite_file
 from stc._utils.file_formats import find_format, write_frames
 from stc._utils.optional import optional
 from stc.exceptions import ParameterError, ParameterTypeError, SourceFileError
+from stc.sources.arrow import DIGITS, decimals
+from stc.sources.common_types import stacked
 from stc.sources.protocol import (
     SAMPLE_ROWS,
     Learner,
@@ -37,7 +41,6 @@ _POLARS_TYPES: dict[type, pl.DataType] = {
     str: pl.String(),
     int: pl.Int64(),
     float: pl.Float64(),
-    decimal.Decimal: pl.Float64(),
     bool: pl.Boolean(),
     datetime.date: pl.Date(),
     datetime.datetime: pl.Datetime("us"),
@@ -46,7 +49,8 @@ _POLARS_TYPES: dict[type, pl.DataType] = {
 _SQL_TYPES: dict[Any, Any] = {
     pl.Boolean: sqlalchemy.Boolean,
     pl.Date: sqlalchemy.Date,
-    pl.Datetime: sqlalchemy.DateTime,
+    pl.Time: sqlalchemy.Time,
+    pl.Duration: sqlalchemy.Interval,
 }
 
 
@@ -91,11 +95,12 @@ class SQLBackend:
         frames = list(self._fetched(self._select(columns).limit(rows)))
         if not frames:
             return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
-        return pl.concat(frames, how="vertical_relaxed")
+        return stacked(frames)
 
     def column_types(self, columns: Sequence[str]) -> pl.Schema:
         """Return the declared types of columns, or those of a sample where none is declared."""
-        declared = {name: _declared_type(self.selected.c[name].type) for name in columns}
+        dialect = self.engine.dialect.name
+        declared = {name: _declared_type(self.selected.c[name].type, dialect) for name in columns}
         undeclared = [name for name, dtype in declared.items() if dtype is None]
         sampled = schema_of(self.head(undeclared, SAMPLE_ROWS)) if undeclared else pl.Schema()
         return pl.Schema({name: dtype or sampled[name] for name, dtype in declared.items()})
@@ -124,10 +129,17 @@ class SQLBackend:
         return sqlalchemy.select(*map(self._column, columns))
 
     def _column(self, name: str) -> Any:
-        """Return a column; a decimal as a double, since ADBC would return its text."""
-        column = self.selected.c[name]
-        decimals = isinstance(column.type, sqlalchemy.Numeric) and column.type.asdecimal
-        return sqlalchemy.cast(column, sqlalchemy.Double()).label(name) if decimals else column
+        """Return a column as the database has it.
+
+        SQLAlchemy would round the numbers of SQLite, and take a type that it does not know for a
+        number. Of PostgreSQL, ADBC would return types that Python has not as bytes.
+        """
+        column, dialect = self.selected.c[name], self.engine.dialect.name
+        if dialect == "sqlite" and _is_decimal(column.type):
+            return sqlalchemy.type_coerce(column, sqlalchemy.types.NullType()).label(name)
+        if dialect == "postgresql" and _is_foreign(column.type):
+            return sqlalchemy.cast(column, sqlalchemy.Text()).label(name)
+        return column
 
     def _fetched(self, query: Any) -> Iterator[pl.DataFrame]:
         with _errors(self.engine):
@@ -230,14 +242,48 @@ def _by_adbc(engine: Any, query: str) -> Iterator[pl.DataFrame]:
 
 def _series(name: str, cells: Sequence[Any]) -> pl.Series:
     """Return a column; a column of mixed types, which SQLite allows, as text."""
+    kinds = {*map(type, cells)} - {type(None)}
+    if kinds == {int, float} and all(abs(n) <= EXACT_FLOAT for n in cells if type(n) is int):
+        return pl.Series(name, cells, dtype=pl.Float64)
+    if kinds == {decimal.Decimal}:
+        texts = [None if cell is None else f"{cell:f}" for cell in cells]
+        return decimals(pl.Series(name, texts, dtype=pl.String))
+    if len(kinds) < 2:
+        try:
+            return pl.Series(name, cells, strict=True)
+        except (TypeError, OverflowError, pl.exceptions.PolarsError):
+            pass
+    return pl.Series(name, list(map(canonical, cells)), dtype=pl.String)
+
+
+def _is_decimal(declared: Any) -> bool:
+    return isinstance(declared, sqlalchemy.Numeric) and declared.asdecimal
+
+
+def _is_foreign(declared: Any) -> bool:
+    """Return whether a type of PostgreSQL, such as an address or a range, is read as its text."""
+    if isinstance(declared, sqlalchemy.JSON | postgresql.DOMAIN | postgresql.OID):
+        return False
+    if isinstance(declared, sqlalchemy.Time):
+        return declared.timezone
     try:
-        return pl.Series(name, cells, strict=True)
-    except TypeError:
-        return pl.Series(name, list(map(canonical, cells)), dtype=pl.String)
+        return declared.python_type in (object, postgresql.BitString)
+    except NotImplementedError:
+        return False
 
 
-def _declared_type(declared: Any) -> pl.DataType | None:
-    """Return the polars type of a type of SQLAlchemy; None if it has none."""
+def _declared_type(declared: Any, dialect: str) -> pl.DataType | None:
+    """Return the polars type of a type of SQLAlchemy; None if it has none.
+
+    SQLite holds numerics as integers and floats.
+    """
+    if _is_decimal(declared):
+        if dialect == "sqlite":
+            return pl.Float64() if declared.scale else None
+        fits = declared.scale is not None and (declared.precision or 0) <= DIGITS
+        return pl.Decimal(DIGITS, declared.scale) if fits else pl.String()
+    if isinstance(declared, sqlalchemy.DateTime) and declared.timezone and dialect != "sqlite":
+        return pl.Datetime("us", "UTC")
     try:
         return _POLARS_TYPES.get(declared.python_type)
     except NotImplementedError:
@@ -249,4 +295,8 @@ def _sql_type(dtype: pl.DataType) -> Any:
         return sqlalchemy.Double()
     if dtype.is_integer():
         return sqlalchemy.BigInteger()
+    if isinstance(dtype, pl.Decimal):
+        return sqlalchemy.Numeric(dtype.precision, dtype.scale)
+    if isinstance(dtype, pl.Datetime):
+        return sqlalchemy.DateTime(timezone=dtype.time_zone is not None)
     return _SQL_TYPES.get(dtype.base_type(), sqlalchemy.Text)()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf, isinf
 from typing import Any, NamedTuple
 
 from sqlglot import exp
@@ -23,6 +24,8 @@ _SPLIT = {"duckdb": "STRING_SPLIT", "postgres": "STRING_TO_ARRAY"}
 _SQLITE_ROWS = 20_000
 # Up to so many rows VALUES is fast enough, and easier to read than arrays.
 _FEW_ROWS = 500
+# Infinity, as SQLite reads it; the others read infinity within arrays and as text.
+_BEYOND = "9e999"
 # One node for all zeros, of which a model has many; it is never changed.
 _ZERO: Node = exp.Literal(this="0", is_string=False)
 
@@ -39,7 +42,7 @@ def text(value: str) -> Node:
 
 def number(value: float) -> Node:
     """Return a literal that databases read as a double, not as a decimal."""
-    digits = repr(float(value))
+    digits = repr(float(value)).replace("inf", _BEYOND)
     if "e" not in digits:
         digits += "e0"
     if digits.startswith("-"):
@@ -48,7 +51,9 @@ def number(value: float) -> Node:
 
 
 def literal(value: Any, kind: str) -> Node:
-    """Return a literal for a column of this type."""
+    """Return a literal for a column of this type; an expression stays what it is."""
+    if isinstance(value, exp.Expression):
+        return value
     if kind == "boolean":
         return exp.true() if value else exp.false()
     if kind == "text":
@@ -159,6 +164,7 @@ class Query:
         size = len(next(iter(columns.values())).values)
         if size > _FEW_ROWS and self.dialect in _BRACKETS:
             return self.add(name, self._unnested(columns))
+        columns = {name: self._readable(values) for name, values in columns.items()}
         kinds = [values.kind for values in columns.values()]
         rows = zip(*(values.values for values in columns.values()), strict=True)
         tuples = [exp.Tuple(expressions=list(map(literal, row, kinds))) for row in rows]
@@ -172,6 +178,16 @@ class Query:
         values = exp.Values(expressions=tuples, alias=alias)
         select = exp.Select(expressions=[column(key, "v") for key in columns])
         return self.add(name, select.from_(values, copy=False))
+
+    def _readable(self, column: Values) -> Values:
+        """Return a column of numbers with infinity as the database reads it in VALUES."""
+        if self.dialect == "sqlite" or column.kind != "double":
+            return column
+        if not any(map(isinf, column.values)):
+            return column
+        names = {inf: "Infinity", -inf: "-Infinity"}
+        values = [exp.cast(text(names[x]), "double") if x in names else x for x in column.values]
+        return Values("double", values)
 
     def _add_values_in_sqlite(self, name: str, names: list[str], tuples: list[Node]) -> str:
         """Add a table of literals whose columns SQLite names column1, column2, ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -13,19 +13,12 @@ from sqlglot.errors import SqlglotError
 from stc._core.model import Model
 from stc._core.scales import Knots, Ranks
 from stc._core.schema import KIND_NAMES
-from stc._core.vocabulary import feature_name
+from stc._core.vocabulary import Feature, feature_name
 from stc.exceptions import ParameterError
 from stc.sql import expressions as sql
+from stc.sql.cells import cell_features, is_nan
 from stc.sql.expressions import Node, Query, Values
-from stc.sql.weights import ModelWeights, escaped, escaped_name
-
-# For each dialect: the function that returns the type of a value, and the names of the types of
-# booleans and of numbers with decimals.
-_TYPES: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "duckdb": ("TYPEOF", ("BOOLEAN",), ("FLOAT", "DOUBLE", "DECIMAL%")),
-    "postgres": ("PG_TYPEOF", ("boolean",), ("real", "double precision", "numeric")),
-    "sqlite": ("TYPEOF", (), ("real",)),
-}
+from stc.sql.weights import ModelWeights, escaped_name
 
 
 class KnownFeatures(NamedTuple):
@@ -61,10 +54,24 @@ def parse_table(name: str, dialect: str) -> Node:
     return parsed
 
 
-def add_items(query: Query, item: Node, source: Node) -> None:
-    """Add the subquery of all items."""
-    select = exp.select(item.as_("item")).distinct().from_(source).where(~item.is_(None))
+def add_items(query: Query, item: Node, source: Node, *, once: bool = False) -> None:
+    """Add the subquery of all items; `once`: an item that has several rows is an error."""
+    select = exp.select(item.as_("item")).from_(source).where(~item.is_(None))
+    select = select.group_by(item.copy())
+    if once:
+        several = exp.Count(this=exp.Star()) > 1
+        refused = sql.case((several, _failure(query, item)), default=exp.true())
+        select = select.having(refused)
     query.add("stc_items", select)
+
+
+def _failure(query: Query, item: Node) -> Node:
+    """Return a condition that fails, with the item in the message of the database."""
+    words = exp.DPipe(this=sql.text("the item "), expression=exp.cast(item.copy(), "text"))
+    message = exp.DPipe(this=words, expression=sql.text(" has several rows"))
+    if query.dialect == "sqlite":  # it casts anything; this is "JSON path error near 'the item'"
+        return exp.Anonymous(this="JSON_EXTRACT", expressions=[sql.text("{}"), message])
+    return exp.cast(message, "boolean")
 
 
 def _known_features(source: Node) -> exp.Select:
@@ -108,7 +115,7 @@ def read_items(
         )
     source = exp.alias_(source, "d", table=True)
     items = sql.user_column(item, "d")
-    add_items(query, items, source.copy())
+    add_items(query, items, source.copy(), once=True)
     if not weights.features:
         return NO_FEATURES
     scales = {name: model.scales.get(name) for name in weights.attributes}
@@ -122,7 +129,9 @@ def read_items(
     ]
     others = [name for name in scales if name not in continuous]
     if others:
-        selects.append(_cell_features(query, source, items, others, weighted=bool(continuous)))
+        values = [feature for feature, _, _ in _memberships(weights, model)]
+        weighted = bool(continuous)
+        selects.append(cell_features(query, source, items, others, values, weighted=weighted))
     query.add("stc_values", sql.union(selects))
     factors = [sql.column("weight", "f")] * bool(continuous) + [sql.column("share", "n")] * shared
     return _known(query, factors)
@@ -139,85 +148,27 @@ def _known(query: Query, factors: Sequence[Node]) -> KnownFeatures:
 
 def _add_features(query: Query, weights: ModelWeights, model: Model, shared: bool) -> None:
     """Add the table of the features that each value is part of: one, or three of an order."""
-    names, numbers, shares = zip(*_memberships(weights, model), strict=True)
+    features, numbers, shares = zip(*_memberships(weights, model), strict=True)
+    names = list(map(escaped_name, features))
     columns = {"feature": Values("text", names), "id": Values("bigint", numbers)}
     if shared:
         columns["share"] = Values("double", shares)
     query.add_values("stc_features", columns)
 
 
-def _memberships(weights: ModelWeights, model: Model) -> Iterator[tuple[str, int, float]]:
-    """Yield the name of a value, the number of a feature and the share of the value in it."""
-    names = weights.named(escaped_name)
-    for number, (name, (attribute, value)) in enumerate(zip(names, weights.features, strict=True)):
+def _memberships(weights: ModelWeights, model: Model) -> Iterator[tuple[Feature, int, float]]:
+    """Yield a value, the number of a feature and the share of the value in it."""
+    for number, feature in enumerate(weights.features):
+        attribute, value = feature
         scale = model.scales.get(str(attribute))
         if not isinstance(scale, Ranks) or value is None:
-            yield name, number, 1.0
+            yield feature, number, 1.0
             continue
         shares = scale.weights(scale.order)
         rank = scale.order.index(str(value))
         for other, share in zip(scale.order, shares[:, rank].tolist(), strict=True):
             if share:
-                yield escaped_name((attribute, other)), number, share
-
-
-# --- values as text -----------------------------------------------------------------------------
-
-
-def _cell_features(
-    query: Query, source: Node, item: Node, attributes: Sequence[str], weighted: bool
-) -> Node:
-    """Return the select of the names of the features of all cells."""
-    has_types = query.dialect in _TYPES
-    cells = []
-    for name in attributes:
-        cell = sql.user_column(name, "d")
-        columns = [item.copy().as_("item"), sql.text(escaped(name)).as_("attribute")]
-        if has_types:
-            kind = exp.Anonymous(this=_TYPES[query.dialect][0], expressions=[cell.copy()])
-            columns.append(exp.cast(kind, "text").as_("kind"))
-        columns.append(exp.cast(cell, "text").as_("value"))
-        cells.append(exp.select(*columns).from_(source.copy()))
-    name = query.add("stc_cells", sql.union(cells))
-    value, attribute = sql.column("value", "c"), sql.column("attribute", "c")
-    if has_types:
-        value = _python_text(value, sql.column("kind", "c"), *_TYPES[query.dialect][1:])
-    start = exp.DPipe(this=attribute.copy(), expression=sql.text(feature_name("", "")))
-    missing = exp.DPipe(this=attribute, expression=sql.text(feature_name("", None)))
-    feature = exp.Coalesce(this=exp.DPipe(this=start, expression=value), expressions=[missing])
-    select = exp.select(sql.column("item", "c"), feature.as_("feature"))
-    if weighted:
-        select = select.select(sql.number(1.0).as_("weight"))
-    return select.from_(sql.table(name, "c"))
-
-
-def _python_text(value: Node, kind: Node, booleans: Sequence[str], decimals: Sequence[str]) -> Node:
-    """Return the text of a value as the model has it: 1.0 is "1", and true is "True".
-
-    Integers and text are the same everywhere.
-    """
-    branches = []
-    if booleans:
-        words = [(value.eq(sql.text(word.lower())), sql.text(word)) for word in ("True", "False")]
-        branches.append((exp.or_(*map(kind.like, booleans)), sql.case(*words)))
-    branches.append((exp.or_(*map(kind.like, decimals)), _shortest(value)))
-    return sql.case(*branches, default=value)
-
-
-def _shortest(value: Node) -> Node:
-    """Return the text of a number without trailing zeros; NaN is NULL, and -0 is 0."""
-    trimmed = value
-    for character in "0.":
-        trimmed = exp.Trim(this=trimmed.copy(), expression=sql.text(character), position="TRAILING")
-    has_point = exp.and_(value.like("%.%"), ~value.like("%e%"))
-    is_zero = value.isin("-0", "-0.0")
-    return sql.case(
-        (_is_nan(value), exp.null()), (is_zero, sql.text("0")), (has_point, trimmed), default=value
-    )
-
-
-def _is_nan(value: Node) -> Node:
-    return exp.Lower(this=value.copy()).eq(sql.text("nan"))
+                yield (attribute, other), number, share
 
 
 # --- numbers between knots ----------------------------------------------------------------------
@@ -227,7 +178,7 @@ def _interpolated(attribute: str, scale: Knots, missing: bool) -> list[list[Node
     """Return the features of a number: two between knots, one beyond the first or last."""
     cell = sql.user_column(attribute, "d")
     # Databases compare NaN in different ways, but agree on its text.
-    nan = _is_nan(exp.cast(cell.copy(), "text"))
+    nan = is_nan(exp.cast(cell.copy(), "text"))
     value = sql.case((nan, exp.null()), default=exp.cast(cell, "double"))
     names = [sql.text(escaped_name((attribute, name))) for name in scale.names]
     knots = list(map(sql.number, scale.knots))

@@ -202,7 +202,7 @@ class Classes:
             targets = form.by_target(model.classes)
         labels = tuple(list(map(_sql_value, labels)) for labels in targets)
         thresholds = thresholds if form.multilabel else None
-        degenerate = np.zeros((1, len(model.classes)))
+        degenerate = np.full((1, len(model.classes)), -np.inf)
         (unknown,) = cascade.probabilities_of(degenerate, np.zeros(1, dtype=np.int64))
         return cls(labels, form.target_names, form.kind, unknown, floor, thresholds)
 

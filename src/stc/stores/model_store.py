@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from threading import Lock
 from types import TracebackType
 from typing import Any, Self, TypeGuard
 
 from sklearn.exceptions import NotFittedError
 
 from stc._utils.database_url import DatabaseURL
+from stc._utils.forking import new_lock
 from stc._utils.optional import optional
 from stc.base import PredictorMixin
 from stc.classifier import SparseTensorClassifier, validated_parameters
@@ -24,9 +24,7 @@ from stc.stores.transaction import Writing
 
 # One store per URL and process: DuckDB allows only one connection to a file.
 _open_stores: dict[tuple[DatabaseURL, str, int], ModelStore] = {}
-_open_lock = Lock()
-# A forked child must not wait for a lock held by a thread of its parent.
-os.register_at_fork(after_in_child=lambda: globals().update(_open_lock=Lock()))
+_open_lock = new_lock()
 
 
 class ModelStore(Mapping[str, StoredModel]):

@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from stc._core.domain import MOST, class_too_heavy
 from stc.exceptions import DataError, StoreError
-from stc.io import ENTRIES, Archive
+from stc.io import ENTRIES, OF_CLASSES, Archive
 from stc.stores.integrity import checksum, read_batches, read_entries, sum_of_checksums
 from stc.stores.keys import check_json_series, check_text, header_json, text_key
 from stc.stores.session import COLUMNS, NO_HEADER, ModelRow, Session, damaged_store
@@ -160,6 +161,17 @@ class Writing:
             self._session.insert("stc_entries", model, entries)
         else:
             self._session.add_entries(model, entries)
+            self._check_class_mass()
+
+    def _check_class_mass(self) -> None:
+        """Raise if the sum of the weights of a class is too large; reads only such classes."""
+        query = (
+            "SELECT c.class, e.mass FROM stc_entries e JOIN stc_classes c"
+            " ON c.model = e.model AND c.number = e.class"
+            " WHERE e.model = :model AND e.feature = :key AND e.mass > :most"
+        )
+        for class_, mass in self._execute(query, key=text_key(OF_CLASSES), most=MOST)[:1]:
+            raise class_too_heavy(class_, mass)
 
     def _execute(self, statement: str, **values: Any) -> list[Any]:
         return self._session.execute(statement, model=self._model, **values)

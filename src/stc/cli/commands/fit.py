@@ -58,7 +58,10 @@ def fit(
         ),
     ] = None,
     power: Annotated[
-        opt.Number, typer.Option(metavar="NUMBER", min=0, help="How contributions add up (p).")
+        opt.Number,
+        typer.Option(
+            metavar="NUMBER>0", callback=opt.positive, help="How contributions add up (p)."
+        ),
     ] = None,
     balance: Annotated[
         opt.Number,
@@ -77,11 +80,18 @@ def fit(
         ),
     ] = None,
     sharpness: Annotated[
-        opt.Number, typer.Option(metavar="NUMBER", min=0, help="Confidence of the probabilities.")
+        opt.Number,
+        typer.Option(
+            metavar="NUMBER>0", callback=opt.positive, help="Confidence of the probabilities."
+        ),
     ] = None,
     floor: Annotated[
         opt.Number,
-        typer.Option(metavar="NUMBER", min=0, help="Share of the class frequencies in answers."),
+        typer.Option(
+            metavar="0<=NUMBER<1",
+            callback=opt.below_one,
+            help="Share of the class frequencies in answers.",
+        ),
     ] = None,
     interactions: Annotated[
         opt.Count, typer.Option(metavar="N", min=1, help="Most attributes in a conjunction.")

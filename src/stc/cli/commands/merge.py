@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,9 +36,10 @@ def merge(
     first, *others = map(model_place, models)
     place = model_place(output)
     place.check_output()
-    if isinstance(place, StorePlace) and any(map(place.is_same, others)):
+    in_store = isinstance(place, StorePlace)
+    if in_store and any(map(place.is_same, others)):
         raise CommandError(f"{place}: is an input, too; name it first", USAGE)
-    if isinstance(place, StorePlace) and place.is_same(first):
+    if in_store and place.is_same(first):
         # In one transaction, so that nothing is lost that others write meanwhile.
         sum_of_others = _sum(others)
         _, after = place.change(lambda model, _: _add(model, sum_of_others, place))
@@ -45,6 +47,9 @@ def merge(
     else:
         with place.exclusive():
             facts = save(_sum([first, *others]), place)
+    for known, other in combinations([first, *others], 2):
+        if known.is_same(other):
+            context.obj.note(f"stc: note: {other} is given twice: its items count twice")
     context.obj.done(facts, f"merged {counted(len(models), 'model')}: {described(facts)}")
 
 

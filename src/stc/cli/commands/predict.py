@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -12,7 +11,7 @@ from stc._utils.file_formats import find_format, format_of, suffixes
 from stc.cli import options as opt
 from stc.cli.data import DASH, DataArgument, check_output, opened
 from stc.cli.errors import USAGE, CommandError, writing
-from stc.cli.output import Output
+from stc.cli.output import Output, write_text
 from stc.cli.signals import stop_if_signalled
 from stc.exceptions import ParameterError
 
@@ -58,10 +57,11 @@ def predict(
 
     notes: Output = context.obj
     place = model_place(model)
-    check_output(output, data, place.file)
-    if output != DASH and find_format(output, compressed=False) is None:
-        endings = ", ".join(suffixes())
-        raise CommandError(f"{output}: expected a file that ends with {endings}", USAGE)
+    if output != DASH:
+        check_output(output, data, place.file)
+        if find_format(output, compressed=False) is None:
+            endings = ", ".join(suffixes())
+            raise CommandError(f"{output}: expected a file that ends with {endings}", USAGE)
     fitted = place.load().fitted_
     printed = out_format or (kind if kind in ("tsv", "jsonl") else "csv")
     rows = 0
@@ -112,6 +112,5 @@ def _print(frames: Iterable[pl.DataFrame], kind: str) -> None:
             text = frame.write_ndjson()
         else:
             text = frame.write_csv(include_header=first, separator=separator)
-        sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()
+        write_text(text)
         first = False

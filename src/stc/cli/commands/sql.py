@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated, Literal
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from stc.cli import options as opt
 from stc.cli.data import DASH, check_output
 from stc.cli.errors import USAGE, CommandError, one_line, writing
+from stc.cli.output import write_text
 
 
 def sql(
@@ -53,8 +53,7 @@ def sql(
     except ValueError as error:
         raise CommandError(one_line(str(error)), USAGE) from error
     if output == DASH:
-        # As bytes: a terminal that lacks a character must not change a name in the query.
-        sys.stdout.buffer.write(f"{query}\n".encode())
+        write_text(f"{query}\n")
         return
     with writing(output), atomic_write(Path(output)) as part:
         part.write_text(f"{query}\n", encoding="utf-8")
