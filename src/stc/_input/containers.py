@@ -75,13 +75,15 @@ def encode(
 
 
 def rows_of(X: Any, keep: NDArray[np.bool_]) -> Any:
-    """Return some items of frames, records, arrays or rows."""
+    """Return some items of frames, records, arrays, sparse matrices or rows."""
     if isinstance(X, (list, tuple)):
         return list(compress(X, keep))
     if is_pandas(X):
         return X[keep]
+    if sparse.issparse(X):
+        return X.tocsr()[keep]
     frame = as_series(X) if as_series(X) is not None else as_frame(X)
-    return np.asarray(X)[keep] if frame is None else frame.filter(keep.tolist()).to_native()
+    return np.asanyarray(X)[keep] if frame is None else frame.filter(keep.tolist()).to_native()
 
 
 class _Options(NamedTuple):
