@@ -41,7 +41,7 @@ PARTS: dict[str, pl.Series] = {
     "date": pl.Series([date(2024, 1, 1)]),
     "us": pl.Series([datetime(2024, 1, 1), datetime(2024, 1, 1, 1)]),
     "ns": NANO.cast(pl.Datetime("ns")),
-    "zoned": NANO.cast(pl.Datetime("us", "Europe/Rome")),
+    "zoned": (NANO // 1000).cast(pl.Datetime("us", "Europe/Rome")),
     "duration": pl.Series([timedelta(days=1)]),
     "null": pl.Series([None, None]),
 }
