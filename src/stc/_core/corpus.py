@@ -14,6 +14,7 @@ from stc._core.formulas import Floats, with_data
 from stc._core.observations import (
     Column,
     Observations,
+    SparseOffsets,
     fits_table,
     item_offsets,
     items_of,
@@ -292,8 +293,13 @@ def count(observed: Observations, target: Column, sample_weight: Floats) -> list
     scale = _scale(sample_weight, observed.totals)
 
     def count_one(column: Column) -> Entries:
-        single = column.offsets is None and target.offsets is None
-        entries = (_count_cells if single else _count_product)(column, target, scale)
+        parts = column, target, scale
+        if isinstance(column.offsets, SparseOffsets):
+            items = column.offsets.items
+            scales = scale if isinstance(scale, float) else scale[items]
+            parts = column.stored, target.take(items), scales
+        single = parts[0].offsets is None and target.offsets is None
+        entries = (_count_cells if single else _count_product)(*parts)
         return entries._replace(mass=np.maximum(entries.mass, MIN_MASS))
 
     return thread_map(count_one, observed.columns, worthwhile=observed.n_items >= _MANY_ITEMS)
