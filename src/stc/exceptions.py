@@ -230,7 +230,7 @@ class ParameterTypeError(StcError, TypeError):
 
 
 class NeverLearntError(StcError, ValueError):
-    """Raised when something is to be unlearnt that was never learnt.
+    """Raised when something is to be unlearnt that was never learnt, or that rounding has lost.
 
     Attributes
     ----------

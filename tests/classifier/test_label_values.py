@@ -128,8 +128,8 @@ def test_labels_come_back(name: str, container: str, times: int) -> None:
 @any_type
 def test_a_model_reads_every_container_of_its_labels(labels: list[Any]) -> None:
     ways = [CONTAINERS[container] for container in CONTAINERS if holds(container, labels)]
-    for one in ways:
-        for other in ways:
+    for step in (1, 4):  # some pairs of the many
+        for one, other in zip(ways, [*ways[step:], *ways[:step]], strict=True):
             model = paper_model().fit(ITEMS[:1], one(labels[:1]))
             model.partial_fit(ITEMS, other(labels))
             assert model.class_mass_.tolist() == [2, 1]

@@ -41,7 +41,7 @@ PARTS: dict[str, pl.Series] = {
     "date": pl.Series([date(2024, 1, 1)]),
     "us": pl.Series([datetime(2024, 1, 1), datetime(2024, 1, 1, 1)]),
     "ns": NANO.cast(pl.Datetime("ns")),
-    "zoned": NANO.cast(pl.Datetime("us", "Europe/Rome")),
+    "zoned": (NANO // 1000).cast(pl.Datetime("us", "Europe/Rome")),
     "duration": pl.Series([timedelta(days=1)]),
     "null": pl.Series([None, None]),
 }
@@ -178,3 +178,37 @@ def test_intervals_beyond_durations_are_refused() -> None:
     relation = duckdb.connect().sql("SELECT INTERVAL '400000 years' AS x, 'a' AS y")
     with pytest.raises(DataTypeError, match=r"'x': an interval of more than 100,000,000 days"):
         paper_model().fit(relation, "y")
+
+
+def test_decimals_with_fractions_are_measurements() -> None:
+    connection = duckdb.connect()
+    prices = connection.sql("SELECT (k / 7)::decimal(9, 2) AS x, 'a' AS y FROM range(50) AS t(k)")
+    ids = connection.sql("SELECT k::decimal(20) AS x, 'a' AS y FROM range(50) AS t(k)")
+    assert paper_model(continuous="auto").fit(prices, "y").fitted_.model.scales
+    assert not paper_model(continuous="auto").fit(ids, "y").fitted_.model.scales
+
+
+# --- what a format does not tell ------------------------------------------------------------------
+
+
+def test_fractions_in_text_are_doubles(tmp_path: Path) -> None:
+    same = ["0.12345678901234567890", "0.12345678901234567891", "1.500"]
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{number},a\n" for number in same))
+    assert set(paper_model().fit(tmp_path / "a.csv", "y").corpus_["value"]) == {
+        "0.12345678901234568",
+        "1.5",
+    }
+    rows = [f'{{"x": {number}, "y": "a"}}\n' for number in (2**60, 2**60 + 1, 0.5)]
+    (tmp_path / "a.jsonl").write_text("".join(rows))
+    found = set(paper_model().fit(tmp_path / "a.jsonl", "y").corpus_["value"])
+    assert found == {str(2**60), "0.5"}
+    (tmp_path / "b.jsonl").write_text("".join(rows[:2]))
+    found = set(paper_model().fit(tmp_path / "b.jsonl", "y").corpus_["value"])
+    assert found == {str(2**60), str(2**60 + 1)}
+
+
+def test_moments_are_text_where_a_format_has_none(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n2024-01-02 00:00:00,a\n")
+    assert set(paper_model().fit(tmp_path / "a.csv", "y").corpus_["value"]) == {
+        "2024-01-02 00:00:00"
+    }

@@ -14,6 +14,7 @@ from stc._core.formulas import Floats, with_data
 from stc._core.observations import (
     Column,
     Observations,
+    SparseOffsets,
     fits_table,
     item_offsets,
     items_of,
@@ -24,6 +25,14 @@ from stc.exceptions import NeverLearntError
 
 # After a subtraction, a mass below this share of the previous one is a rounding error.
 _ROUNDING = 1e-9
+# Sums of integers up to this are exact.
+_LARGEST_WHOLE = 2.0**53
+# A mass that is left below this share of the previous one has lost most of its digits.
+_LEAST_LEFT = 1e-11
+_TOO_LITTLE = (
+    "would be left with less than 1e-11 of their mass: they were learnt with other weights, or "
+    "with weights that differ so much that rounding has lost what is left"
+)
 # A mass must not underflow to 0, or its entry would be absent while its items are present.
 MIN_MASS = float(np.finfo(np.float64).tiny)
 # The sum of masses that were raised to MIN_MASS is less; their items may have less mass.
@@ -192,13 +201,22 @@ class Corpus:
         support[places] -= other.support
         kept = support > 0
         # A mass must be left where an item is left, and none where none is.
-        wrong = np.where(kept, mass < MIN_MASS, np.abs(mass) > _ROUNDING * self.mass.data)
+        whole = self._is_whole(places, other)
+        error = np.where(whole, 0.0, np.where(kept, _LEAST_LEFT, _ROUNDING) * self.mass.data)
+        wrong = np.where(kept, mass < -error, np.abs(mass) > error)
         _raise_if_any(support < 0, self.mass, "were not learnt that often")
         _raise_if_any(wrong, self.mass, "were learnt with other weights")
+        _raise_if_any(kept & (mass <= error), self.mass, _TOO_LITTLE)
         rows = items_of(self.mass.indptr)[kept]
         entries = Entries(rows, self.mass.indices[kept], mass[kept], support[kept])
         amplitudes = self.amplitudes and self.amplitudes.take(kept)
         return Corpus.of_entries([entries], [rows], self.mass.shape, amplitudes)
+
+    def _is_whole(self, places: NDArray[Any], other: Corpus) -> NDArray[np.bool_]:
+        """Return which masses are integers from which integers are subtracted, without rounding."""
+        whole = (self.mass.data <= _LARGEST_WHOLE) & (self.mass.data % 1 == 0)
+        whole[places] &= other.mass.data % 1 == 0
+        return np.asarray(whole)
 
     def crowded(self, items: Floats, before: Floats | None = None) -> int | None:
         """Return a class whose entries have more mass than its items, or None.
@@ -291,8 +309,13 @@ def count(observed: Observations, target: Column, sample_weight: Floats) -> list
     scale = _scale(sample_weight, observed.totals)
 
     def count_one(column: Column) -> Entries:
-        single = column.offsets is None and target.offsets is None
-        entries = (_count_cells if single else _count_product)(column, target, scale)
+        parts = column, target, scale
+        if isinstance(column.offsets, SparseOffsets):
+            items = column.offsets.items
+            scales = scale if isinstance(scale, float) else scale[items]
+            parts = column.stored, target.take(items), scales
+        single = parts[0].offsets is None and target.offsets is None
+        entries = (_count_cells if single else _count_product)(*parts)
         return entries._replace(mass=np.maximum(entries.mass, MIN_MASS))
 
     return thread_map(count_one, observed.columns, worthwhile=observed.n_items >= _MANY_ITEMS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations, pairwise
 from math import comb, prod
 from typing import Any
 
@@ -13,13 +13,17 @@ import numpy as np
 from stc._core.domain import IN_DOMAIN, first_outside
 from stc._core.formulas import Floats
 from stc._core.matrix import FeatureMatrix
-from stc._core.observations import Column, Observations
+from stc._core.observations import Column, Observations, SparseOffsets, item_offsets
 from stc._core.product import cartesian_product, object_array
 from stc._core.vocabulary import Value
 from stc.exceptions import DataError, ParameterError
 
 # The attributes of a conjunction -> its values that are features; () holds the n-grams.
 SelectedConjunctions = Mapping[tuple[str, ...], frozenset[Value]]
+
+
+# So many tuples of attributes are made without asking which of them occur.
+_FEW_TUPLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,32 @@ class Interactions:
         columns = {str(column.attribute): column for column in observed.columns}
         return [
             _conjunction(names, tuple(columns[name] for name in names))
-            for names in self._tuples(columns)
+            for names in self._occurring(observed)
         ]
+
+    def _occurring(self, observed: Observations) -> list[tuple[str, ...]]:
+        """Return the tuples of attributes whose conjunctions are made.
+
+        Thousands of attributes that few items have would make millions that no item has: of many,
+        only those are returned that an item has.
+        """
+        width = len(observed.columns)
+        possible = sum(comb(width, size) for size in range(2, min(self.order, width) + 1))
+        named = self.attributes is not None or self.chosen is not None
+        if named or possible <= max(_FEW_TUPLES, self.sizes(observed).sum()):
+            return self._tuples(str(column.attribute) for column in observed.columns)
+        columns = sorted(observed.columns, key=lambda column: str(column.attribute))
+        entries = [np.unique(column.entries()[0]) for column in columns]
+        items = np.concatenate(entries)
+        order = np.argsort(items, kind="stable")  # each item has its attributes by name
+        places = np.repeat(np.arange(width), list(map(len, entries)))[order].tolist()
+        bounds = item_offsets(items, observed.n_items).tolist()
+        patterns = {tuple(places[start:stop]) for start, stop in pairwise(bounds)}
+        sizes = range(2, self.order + 1)
+        met = {own for size in sizes for pattern in patterns for own in combinations(pattern, size)}
+        names = [str(column.attribute) for column in columns]
+        ordered = sorted(met, key=lambda own: (len(own), own))
+        return [tuple(names[place] for place in own) for own in ordered]
 
     def _tuples(self, attributes: Iterable[str]) -> list[tuple[str, ...]]:
         """Return the tuples of these attributes whose conjunctions are features.
@@ -119,20 +147,29 @@ class Interactions:
         total = np.zeros((order + 1, observed.n_items))
         total[0] = 1.0  # number of ways to take none of the columns so far
         for column in observed.columns:
-            lengths = column.lengths()
+            items: Any = slice(None)
+            lengths = column.lengths
+            if isinstance(column.offsets, SparseOffsets):
+                items, lengths = column.offsets.items, column.stored.lengths
+            present = lengths()
             for size in range(order, 0, -1):
-                total[size] += total[size - 1] * lengths
+                total[size, items] += total[size - 1, items] * present
         return np.asarray([cost(size) for size in range(1, order + 1)] @ total[1:])
 
     def _sizes_of_chosen(self, observed: Observations, cost: Callable[[int], int]) -> Floats:
+        columns = {str(column.attribute): column for column in observed.columns}
+        names = self._tuples(columns)
         lengths: dict[str, Any] = {
-            str(column.attribute): (
-                1.0 if column.offsets is None and column.complete else column.lengths() * 1.0
+            name: (
+                1.0
+                if columns[name].offsets is None and columns[name].complete
+                else columns[name].lengths() * 1.0
             )
-            for column in observed.columns
+            for name in set(chain.from_iterable(names))
         }
-        names = [*((name,) for name in lengths), *self._tuples(lengths)]
+        singles = replace(self, order=1, chosen=None, attributes=None).sizes(observed)
         each = [cost(len(tuple_)) * prod(lengths[name] for name in tuple_) for tuple_ in names]
+        each.append(singles)
         return np.broadcast_to(np.asarray(sum(each), dtype=np.float64), observed.n_items)
 
     def check_size(self, observed: Observations, most: int) -> None:
@@ -218,7 +255,7 @@ def _conjunction(names: tuple[str, ...], parts: tuple[Column, ...]) -> Column:
     if weights is not None and column.offsets is not None:
         # Undo the division by the total of each part, which the product makes.
         totals = np.prod(list(map(_totals, parts)), axis=0)
-        weights = weights * np.repeat(totals, np.diff(column.offsets))
+        weights = weights * totals[column.entries()[0]]
     return replace(column, attribute=names, values=values, weights=weights)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from stc._core.observations import (
     Column,
     Observations,
     Part,
+    SparseOffsets,
     concatenate_by_item,
     item_offsets,
     items_of,
@@ -21,7 +23,7 @@ from stc._core.observations import (
 )
 
 # For each column the feature of each code.
-Lookups = list[NDArray[np.int32]]
+Lookups = Sequence[NDArray[Any]]
 
 # Sums of weights that differ by less than this share differ by rounding.
 _ROUNDING = 1e-9
@@ -61,7 +63,7 @@ class FeatureMatrix:
             for start, n in zip(starts.tolist(), sizes, strict=False)
         ]
         # The codes of a sparse matrix are features already, and it has one column.
-        weights, features, offsets = _item_rows(observed, lookups, 0, observed.n_items)
+        weights, features, offsets = _item_rows(*packed(observed, lookups), 0, observed.n_items)
         present = features < size
         if not present.all():
             items = items_of(offsets)[present]
@@ -136,6 +138,28 @@ class FeatureMatrix:
         counts = (self.matrix[items][:, chosen].T @ mass)[:, present]
         per_class, total = per_class[present], per_class.sum()
         return entropy_weights(sparse.csr_array(counts + per_class / total), per_class)
+
+
+def packed(observed: Observations, lookups: Lookups) -> tuple[Observations, Lookups]:
+    """Return the items with all columns that few items have values in as one column of features."""
+    if not observed.has_sparse:
+        return observed, lookups
+    kept: list[tuple[Column, NDArray[Any]]] = []
+    rare: list[tuple[Column, NDArray[Any]]] = []
+    for column, lookup in zip(observed.columns, lookups, strict=True):
+        (rare if isinstance(column.offsets, SparseOffsets) else kept).append((column, lookup))
+    parts: list[Part] = [(c.weights, lookup[c.codes], c.offsets) for c, lookup in rare]
+    weights, features, offsets = concatenate_by_item(parts)
+    unweighted = all(column.weights is None for column, _ in rare)
+    angles = None
+    if any(column.angles is not None for column, _ in rare):
+        zeros = [np.zeros(len(c.codes)) if c.angles is None else c.angles for c, _ in rare]
+        turned = [(theta, *part[1:]) for theta, part in zip(zeros, parts, strict=True)]
+        angles = concatenate_by_item(turned)[0]
+    size = int(lookups[0][-1])
+    one = Column(None, None, size, features, offsets, None if unweighted else weights, angles)
+    columns = (*(column for column, _ in kept), one)
+    return replace(observed, columns=columns), [*(lookup for _, lookup in kept), features[:0]]
 
 
 def shares(observed: Observations, lookups: Lookups, start: int, stop: int) -> Part:

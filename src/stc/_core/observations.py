@@ -19,11 +19,47 @@ from scipy import sparse
 Kind = Literal["table", "counts", "documents"]
 Missing = Literal["ignore", "category"]
 # (weights or None, codes, offsets); the codes of item n are `codes[offsets[n]:offsets[n + 1]]`.
-Part = tuple[NDArray[np.float64] | None, NDArray[Any], NDArray[Any]]
+Part = tuple[NDArray[np.float64] | None, NDArray[Any], Any]
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 # A dense table is worth its memory up to this many cells, or a few cells for each entry.
 _SMALL_TABLE = 1 << 20
 _CELLS_PER_ENTRY = 4
+
+
+@dataclass(frozen=True, eq=False)
+class SparseOffsets:
+    """Bounds of the codes of each item, in a column that few items have a value in.
+
+    It takes memory for these items only, and is an array of all bounds where one is needed.
+
+    Attributes
+    ----------
+    items
+        The items that have values, ascending.
+    bounds
+        Bounds of the codes of each of these items.
+    n_items
+        Number of all items.
+    single
+        Whether the attribute has single values, not lists of them.
+    """
+
+    items: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    n_items: int
+    single: bool
+
+    def __len__(self) -> int:
+        return self.n_items + 1
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        lengths = np.zeros(self.n_items, dtype=np.int64)
+        lengths[self.items] = np.diff(self.bounds)
+        return offsets_of(lengths).astype(dtype or np.int64, copy=False)
+
+    def __getitem__(self, places: Any) -> Any:
+        return np.asarray(self)[places]
 
 
 @dataclass(frozen=True)
@@ -45,6 +81,7 @@ class Column:
         `codes[offsets[n]:offsets[n + 1]]` are the distinct values of item n.
     offsets, weights
         Bounds of the codes of each item, and the weight of each code (None: all weights are 1).
+        SparseOffsets where few items have values.
     angles
         `theta_j` of each code, in radians (None: all angles are 0).
     complete
@@ -59,7 +96,7 @@ class Column:
     values: Sequence[Any] | NDArray[Any] | None
     n_values: int
     codes: NDArray[Any]
-    offsets: NDArray[Any] | None = None
+    offsets: NDArray[Any] | SparseOffsets | None = None
     weights: NDArray[np.float64] | None = None
     angles: NDArray[np.float64] | None = None
     complete: bool = False
@@ -92,6 +129,7 @@ class Column:
         if offsets is None:
             items, codes, _ = self.entries()
             offsets = np.searchsorted(items, np.arange(self.n_items + 1))
+        offsets = np.asarray(offsets)
         weights = np.ones(len(codes)) if self.weights is None else self.weights
         # Factors with indices of one size need no conversion in a product.
         narrow = max(len(codes), *(shape := (self.n_items, self.n_values))) < 2**31
@@ -116,6 +154,37 @@ class Column:
         return None, int(np.argmax(wrong))
 
     @property
+    def stored(self) -> Column:
+        """The column of the items in its SparseOffsets only."""
+        assert isinstance(self.offsets, SparseOffsets)
+        single = self.offsets.single
+        return replace(self, offsets=None if single else self.offsets.bounds, complete=single)
+
+    def spread(self, items: NDArray[Any], n_items: int) -> Column:
+        """Return the column of many items, of which these, ascending, have the values."""
+        present = self.lengths() > 0
+        if not present.all():
+            return self.select(present).spread(items[present], n_items)
+        single = self.offsets is None
+        bounds = np.arange(len(items) + 1) if single else np.asarray(self.offsets)
+        offsets = SparseOffsets(np.asarray(items, dtype=np.int64), bounds, n_items, single)
+        return replace(self, offsets=offsets, complete=False)
+
+    def dense(self) -> Column:
+        """Return the column with a place for each item, whether it has values or not."""
+        if not isinstance(self.offsets, SparseOffsets):
+            return self
+        if not self.offsets.single:
+            return replace(self, offsets=np.asarray(self.offsets))
+        codes = np.full(self.n_items, self.n_values, dtype=np.int64)
+        codes[self.offsets.items] = self.codes
+        angles = None
+        if self.angles is not None:
+            angles = np.zeros(self.n_items)
+            angles[self.offsets.items] = self.angles
+        return replace(self, codes=codes, offsets=None, angles=angles, complete=False)
+
+    @property
     def conjunction(self) -> bool:
         """Whether each value is a tuple: a conjunction of attributes, or an n-gram."""
         return isinstance(self.attribute, tuple)
@@ -124,6 +193,8 @@ class Column:
         """Return the column with some of its values; the other values become missing."""
         if keep.all():
             return self
+        if isinstance(self.offsets, SparseOffsets):
+            return self.stored.keep_values(keep).spread(self.offsets.items, self.n_items)
         values: Any = self.values
         kept = [values[k] for k in np.flatnonzero(keep).tolist()]
         numbers = np.append(np.where(keep, np.cumsum(keep) - 1, -1), -1)
@@ -156,6 +227,8 @@ class Column:
         """Return the column of the items in `keep`."""
         if self.offsets is None:
             return replace(self, codes=self.codes[keep], angles=_at(self.angles, keep))
+        if isinstance(self.offsets, SparseOffsets):
+            return self.take(np.flatnonzero(keep))
         lengths = np.diff(self.offsets)
         entries = np.repeat(keep, lengths)
         return replace(
@@ -166,10 +239,16 @@ class Column:
             angles=_at(self.angles, entries),
         )
 
-    def take(self, items: NDArray[Any]) -> Column:
-        """Return the column of the items with these numbers, in their order."""
+    def take(self, items: NDArray[Any], order: NDArray[Any] | None = None) -> Column:
+        """Return the column of the items with these numbers, in their order.
+
+        `order` sorts the numbers: computed once for many columns with SparseOffsets.
+        """
         if self.offsets is None:
             return replace(self, codes=self.codes.take(items), angles=_at(self.angles, items))
+        if isinstance(self.offsets, SparseOffsets):
+            order = np.argsort(items, kind="stable") if order is None else order
+            return self._taken(items[order], order)
         lengths = np.diff(self.offsets)[items]
         offsets = offsets_of(lengths)
         entries = np.arange(offsets[-1]) + np.repeat(self.offsets[items] - offsets[:-1], lengths)
@@ -181,11 +260,24 @@ class Column:
             angles=_at(self.angles, entries),
         )
 
+    def _taken(self, ordered: NDArray[Any], order: NDArray[Any]) -> Column:
+        """Return the column of items, given their sorted numbers and the place of each."""
+        assert isinstance(self.offsets, SparseOffsets)
+        first, last = (np.searchsorted(ordered, self.offsets.items, side) for side in _SIDES)
+        times = last - first
+        bounds = offsets_of(times)
+        places = order[np.arange(bounds[-1]) + np.repeat(first - bounds[:-1], times)]
+        ascending = np.argsort(places)
+        rows = np.repeat(np.arange(len(times)), times)[ascending]
+        return self.stored.take(rows).spread(places[ascending], len(order))
+
     @classmethod
     def concatenated(cls, columns: Sequence[Column]) -> Column:
         """Return the items of several columns of one attribute, one after the other."""
         if len(columns) == 1:
             return columns[0]
+        if any(isinstance(column.offsets, SparseOffsets) for column in columns):
+            return cls._concatenated_sparse(columns)
         numbers: dict[Any, int] = {}
         codes, weights, lengths = [], [], []
         for column in columns:
@@ -215,6 +307,19 @@ class Column:
             offsets=offsets_of(present),
             weights=np.concatenate(weights) if weighted else None,
         )
+
+    @classmethod
+    def _concatenated_sparse(cls, columns: Sequence[Column]) -> Column:
+        starts = offsets_of(np.array([column.n_items for column in columns]))
+        items, stored = [], []
+        for column, start in zip(columns, starts.tolist(), strict=False):
+            if isinstance(column.offsets, SparseOffsets):
+                items.append(column.offsets.items + start)
+                stored.append(column.stored)
+            else:
+                items.append(np.arange(start, start + column.n_items))
+                stored.append(column)
+        return cls.concatenated(stored).spread(np.concatenate(items), int(starts[-1]))
 
 
 @dataclass(frozen=True)
@@ -250,7 +355,13 @@ class Observations:
     @cached_property
     def totals(self) -> NDArray[np.float64]:
         """Total weight of each item over all columns, unknown values included."""
-        each = [column.totals for column in self.columns]
+        rare = [c for c in self.columns if isinstance(c.offsets, SparseOffsets)]
+        each = [c.totals for c in self.columns if not isinstance(c.offsets, SparseOffsets)]
+        if rare:  # added up by entry, not by item
+            entries = [column.entries() for column in rare]
+            items = np.concatenate([part[0] for part in entries])
+            weights = [np.ones(len(part[1])) if part[2] is None else part[2] for part in entries]
+            each.append(sum_at(items, np.concatenate(weights), self.n_items))
         constant = sum(total for total in each if isinstance(total, float))
         varying = [total for total in each if not isinstance(total, float)]
         if not varying:
@@ -277,13 +388,31 @@ class Observations:
 
     def select(self, keep: NDArray[np.bool_]) -> Observations:
         """Return the items in `keep`."""
+        if self.has_sparse:
+            return self.take(np.flatnonzero(keep))
         columns = tuple(column.select(keep) for column in self.columns)
         return replace(self, n_items=int(np.count_nonzero(keep)), columns=columns)
 
     def take(self, items: NDArray[Any]) -> Observations:
         """Return the items with these numbers, in their order."""
-        columns = tuple(column.take(items) for column in self.columns)
+        order = None
+        if self.has_sparse:
+            if np.array_equal(items, np.arange(self.n_items)):
+                return self
+            order = np.argsort(items, kind="stable")
+        columns = tuple(column.take(items, order) for column in self.columns)
         return replace(self, n_items=len(items), columns=columns)
+
+    @cached_property
+    def has_sparse(self) -> bool:
+        """Whether a column has SparseOffsets."""
+        return any(isinstance(column.offsets, SparseOffsets) for column in self.columns)
+
+    def dense(self) -> Observations:
+        """Return the items with a place for each item in all columns."""
+        if not self.has_sparse:
+            return self
+        return replace(self, columns=tuple(column.dense() for column in self.columns))
 
     @classmethod
     def concatenated(cls, parts: Sequence[Observations]) -> Observations:
@@ -316,8 +445,10 @@ def item_offsets(items: NDArray[Any], n_items: int) -> NDArray[np.int64]:
     return offsets_of(np.bincount(items, minlength=n_items))
 
 
-def items_of(offsets: NDArray[Any]) -> NDArray[Any]:
+def items_of(offsets: NDArray[Any] | SparseOffsets) -> NDArray[Any]:
     """Return the item (the row) of each entry, given the bounds of the entries of each."""
+    if isinstance(offsets, SparseOffsets):
+        return np.repeat(offsets.items, np.diff(offsets.bounds))
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
@@ -330,6 +461,9 @@ def concatenate_by_item(
     parts: Sequence[Part],
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
     """Return one (weights, codes, offsets) in which each item has the entries of all parts."""
+    rare = [part for part in parts if isinstance(part[2], SparseOffsets)]
+    if rare:
+        parts = [*(part for part in parts if not isinstance(part[2], SparseOffsets)), _merged(rare)]
     offsets = offsets_of(np.sum([np.diff(part[2]) for part in parts], axis=0))
     codes = np.empty(offsets[-1], dtype=np.result_type(*(part[1].dtype for part in parts)))
     weights = np.ones(offsets[-1])
@@ -344,6 +478,18 @@ def concatenate_by_item(
     return weights, codes, offsets
 
 
+def _merged(parts: Sequence[Part]) -> Part:
+    """Return parts with SparseOffsets as one part; it takes no more than their entries do."""
+    items = np.concatenate([items_of(part[2]) for part in parts])
+    order = np.argsort(items, kind="stable")
+    codes = np.concatenate([part[1] for part in parts])[order]
+    weights = None
+    if any(part[0] is not None for part in parts):
+        each = [np.ones(len(part[1])) if part[0] is None else part[0] for part in parts]
+        weights = np.concatenate(each)[order]
+    return weights, codes, item_offsets(items, len(parts[0][2]) - 1)
+
+
 def run_starts(*keys: NDArray[Any]) -> NDArray[Any]:
     """Return the index at which each run of equal keys, or tuples of several keys, starts."""
     is_new = np.ones(len(keys[0]), dtype=bool)
@@ -356,7 +502,9 @@ def sum_at(places: NDArray[Any], weights: NDArray[Any], size: int) -> NDArray[np
     return np.asarray(np.bincount(places, weights, minlength=size), dtype=np.float64)
 
 
-def sum_by_item(weights: NDArray[np.float64], offsets: NDArray[Any]) -> NDArray[np.float64]:
+def sum_by_item(
+    weights: NDArray[np.float64], offsets: NDArray[Any] | SparseOffsets
+) -> NDArray[np.float64]:
     """Return the sum of the weights of each item; 0 for an item without entries."""
     sums = np.zeros(len(offsets) - 1)
     filled = np.flatnonzero(np.diff(offsets))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from stc._core.observations import (
     Column,
+    SparseOffsets,
     concatenate_by_item,
     fits_table,
     item_offsets,
@@ -88,7 +90,9 @@ def union(columns: Sequence[Column], n_items: int) -> Column:
     size = 0
     for column in columns:
         items, codes, weights = column.entries()
-        parts.append((weights, codes.astype(np.int64) + size, item_offsets(items, n_items)))
+        sparse = isinstance(column.offsets, SparseOffsets)
+        offsets = column.offsets if sparse else item_offsets(items, n_items)
+        parts.append((weights, codes.astype(np.int64) + size, offsets))
         size += column.n_values
     weights, codes, offsets = concatenate_by_item(parts)
     unweighted = all(column.weights is None for column in columns)
@@ -105,6 +109,11 @@ def cartesian_product(columns: Sequence[Column]) -> Column:
 
     An item without a value in one of the columns has none in the product.
     """
+    rare = [c.offsets.items for c in columns if isinstance(c.offsets, SparseOffsets)]
+    if rare:  # only items that have a value in all of these
+        items = reduce(partial(np.intersect1d, assume_unique=True), rare)
+        crossed = cartesian_product([column.take(items).dense() for column in columns])
+        return crossed.spread(items, columns[0].n_items)
     if all(column.offsets is None for column in columns):
         return _crossed_cells(columns)
     return _crossed_bags(columns)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from stc._core import formulas
 from stc._core.formulas import Floats
-from stc._core.matrix import nonzero, shares, thetas
+from stc._core.matrix import nonzero, packed, shares, thetas
 from stc._core.observations import (
     Observations,
     Part,
@@ -103,7 +103,7 @@ class Scorer:
         Without `logarithms` to `U_i` up to a factor for each item, in which scores vanish beside
         the highest of the item: enough to tell the highest, and faster.
         """
-        lookups = self._lookups(observed)
+        observed, lookups = packed(observed, self._lookups(observed))
 
         def map_block(bounds: tuple[int, int]) -> NDArray[Any]:
             x, features, offsets = part = shares(observed, lookups, *bounds)
@@ -206,7 +206,7 @@ class Scorer:
 
     def contributions(self, observed: Observations, classes: NDArray[Any]) -> Contributions:
         """Return the contributions of each item to the score of one class per item."""
-        lookups = self._lookups(observed)
+        observed, lookups = packed(observed, self._lookups(observed))
         x, features, offsets = shares(observed, lookups, 0, observed.n_items)
         items = items_of(offsets)
         V_ij = np.asarray(self._table[features, classes[items]]).ravel()
@@ -274,12 +274,13 @@ def seen_share(index: Index, observed: Observations, learnt: NDArray[np.bool_]) 
     """Return the share of the weight of each item that is in known features."""
     learnt = np.append(learnt, False)
     seen = np.zeros(observed.n_items)
-    for column in observed.columns:
-        known = learnt[index.locate(column)]
+    observed, lookups = packed(observed, [index.locate(column) for column in observed.columns])
+    for column, lookup in zip(observed.columns, lookups, strict=True):
+        features = column.codes if column.values is None else lookup[column.codes]
         if column.offsets is None:
-            seen += known[column.codes]
+            seen += learnt[features]
             continue
-        weights = known[column.codes].astype(np.float64)
+        weights = learnt[features].astype(np.float64)
         if column.weights is not None:
             weights *= column.weights
         seen += sum_by_item(weights, column.offsets)

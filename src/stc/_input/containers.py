@@ -7,6 +7,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, compress, pairwise
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -25,12 +26,16 @@ from stc._input.pandas import is_pandas, strings_of, values_of
 from stc._input.values import STRINGS, is_missing, naming_items, string_series, unmasked
 from stc._input.weights import check_totals, check_weights
 from stc._utils.threads import thread_map
-from stc.exceptions import DataError, DataTypeError, ParameterError
+from stc.exceptions import DataError, DataTypeError, ParameterError, StcError
 
 # Number of cells from which threads are faster.
 _MANY_CELLS = 20_000
 # Number of entries of a sparse matrix that are sorted at a time.
 _BLOCK_ENTRIES = 1 << 18
+# A key is rare if so many times the records that have it are fewer than all records.
+_RARE = 8
+# The items that have a key, and their cells.
+RareCells = tuple[list[int], list[Any]]
 _ROW_TYPES = (list, tuple, np.ndarray)
 # Length of the n-grams that are counted before it is chosen whether they pay.
 MOST_NGRAMS = 2
@@ -75,13 +80,15 @@ def encode(
 
 
 def rows_of(X: Any, keep: NDArray[np.bool_]) -> Any:
-    """Return some items of frames, records, arrays or rows."""
+    """Return some items of frames, records, arrays, sparse matrices or rows."""
     if isinstance(X, (list, tuple)):
         return list(compress(X, keep))
     if is_pandas(X):
         return X[keep]
+    if sparse.issparse(X):
+        return X.tocsr()[keep]
     frame = as_series(X) if as_series(X) is not None else as_frame(X)
-    return np.asarray(X)[keep] if frame is None else frame.filter(keep.tolist()).to_native()
+    return np.asanyarray(X)[keep] if frame is None else frame.filter(keep.tolist()).to_native()
 
 
 class _Options(NamedTuple):
@@ -226,13 +233,17 @@ def _encode_columns(
     named: bool,
     read: Callable[[int], Values],
     missing: Missing,
+    rare: Mapping[str, RareCells] = MappingProxyType({}),
 ) -> Observations:
     def encoded(position: int) -> Column:
-        with library_errors("the column", names[position]):
-            names[position].encode()
-            return column_of_values(names[position], read(position), missing)
+        name = names[position]
+        with library_errors("the column", name):
+            name.encode()
+            if name in rare:
+                return _rare_column(name, rare[name], n_items)
+            return column_of_values(name, read(position), missing)
 
-    many = n_items * len(names) >= _MANY_CELLS
+    many = n_items * (len(names) - len(rare)) >= _MANY_CELLS
     columns = thread_map(encoded, range(len(names)), worthwhile=many)
     return Observations("table", n_items, tuple(columns), names, named)
 
@@ -316,8 +327,33 @@ def _encode_records(X: Sequence[Any], options: _Options) -> Observations:
     def read(position: int) -> list[Any]:
         return [record.get(names[position]) for record in X]
 
-    observed = _encode_columns(len(X), names, True, read, options.missing)
+    rare = _rare_keys(X, names) if options.missing == "ignore" else {}
+    observed = _encode_columns(len(X), names, True, read, options.missing, rare)
     return replace(observed, closed=False)
+
+
+def _rare_keys(X: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, RareCells]:
+    """Return the items and the cells of keys that few of many records have."""
+    if len(X) * len(names) < _MANY_CELLS or _RARE * sum(map(len, X)) > len(X) * len(names):
+        return {}
+    cells: dict[str, RareCells] = {name: ([], []) for name in names}
+    for item, record in enumerate(X):
+        for name, cell in record.items():
+            items, values = cells[name]
+            items.append(item)
+            values.append(cell)
+    return {name: own for name, own in cells.items() if _RARE * len(own[0]) <= len(X)}
+
+
+def _rare_column(name: str, cells: RareCells, n_items: int) -> Column:
+    """Return the column of a key that few records have."""
+    items = np.array(cells[0], dtype=np.int64)
+    try:
+        return column_of_values(name, cells[1], "ignore").spread(items, n_items)
+    except StcError as error:
+        if error.item is not None:
+            error.item = int(items[error.item])
+        raise
 
 
 def _encode_rows(X: Sequence[Any], missing: Missing) -> Observations:

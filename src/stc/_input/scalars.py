@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, cast
@@ -118,6 +119,8 @@ def code_series(series: pl.Series) -> Coded:
         return Coded(np.zeros(len(series), dtype=np.uint32), [], complete=False)
     if dtype.is_temporal():
         return _code_temporal(series)
+    if isinstance(dtype, pl.Decimal):
+        return _code_decimals(series)
     return code_objects(series.to_list())
 
 
@@ -166,6 +169,16 @@ def _code_floats(series: pl.Series) -> Coded:
     coded = _code_distinct(series, lambda distinct: list(distinct.to_numpy()))
     continuous = _looks_continuous(present, len(coded.values))
     return coded._replace(floats=True, continuous=continuous)
+
+
+def _code_decimals(series: pl.Series) -> Coded:
+    """Code decimals by their texts; those with fractions are measurements as floats are."""
+    coded = _code_strings(series.cast(pl.String))
+    values = [str(canonical(decimal.Decimal(text))) for text in coded.values]
+    present = series.drop_nulls().cast(pl.Float64).to_numpy()
+    continuous = _looks_continuous(present, len(values))
+    floats = any(not value.removeprefix("-").isdigit() for value in values)
+    return coded._replace(values=values, floats=floats, continuous=continuous)
 
 
 def _code_distinct(numbers: pl.Series, restore: Any) -> Coded:

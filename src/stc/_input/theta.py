@@ -32,6 +32,7 @@ def with_theta(observed: Observations, theta: Any) -> Observations:
         return observed
     columns = {"table": _table, "counts": _counts, "documents": _documents}
     with library_errors("theta"):
+        observed = observed.dense()
         return replace(observed, columns=columns[observed.kind](observed, theta))
 
 

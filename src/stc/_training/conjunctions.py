@@ -52,6 +52,8 @@ _DISPENSABLE = 5e-4
 # The least floor while conjunctions enter: without it few items with a tiny probability decide.
 _LEAST_FLOOR = 1e-2
 # Largest number of contributions: candidates x classes x items.
+# Keys of records that few items have are candidates if all columns have so few cells.
+_MOST_CELLS = 1 << 23
 _MOST_CONTRIBUTIONS = 1 << 26
 
 
@@ -82,6 +84,9 @@ def choose_conjunctions(items: Items, form: TargetForm, hyper: Hyper, goal: Goal
     hyper, goal
         The settings to start from, and those to choose.
     """
+    observed = items.observed
+    if observed.n_items * len(observed.columns) <= _MOST_CELLS:
+        items = items._replace(observed=observed.dense())
     usable = _usable(items)
     # One more than are ever tried stand for all of them, of which there may be billions.
     pairs: list[Names] = list(islice(combinations(usable, 2), _MOST_CANDIDATES + 1))

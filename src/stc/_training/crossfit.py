@@ -17,7 +17,7 @@ from scipy import sparse
 from stc._core import formulas
 from stc._core.formulas import Floats, Hyper
 from stc._core.labels import places_of
-from stc._core.matrix import shares
+from stc._core.matrix import packed, shares
 from stc._core.model import Model
 from stc._core.observations import Column, Observations, items_of, offsets_of, sum_at, sum_by_item
 from stc._core.tensor import Subset
@@ -98,7 +98,7 @@ class CrossFit:
         """Build it from items that a model has learnt, for one set of dimensions of the model."""
         located = model.columns_for(observed, subset)
         lookups = [model.index(subset).locate(c).astype(np.int32) for c in located.columns]
-        x, features, offsets = shares(located, lookups, 0, located.n_items)
+        x, features, offsets = shares(*packed(located, lookups), 0, located.n_items)
         places = places_of(model.classes, np.asarray(target.values))
         labels = target.matrix().tocoo()
         shape = (observed.n_items, len(model.classes))

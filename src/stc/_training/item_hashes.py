@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stc._core.labels import label_list
-from stc._core.observations import Column, Observations, run_starts
+from stc._core.observations import Column, Observations, SparseOffsets, run_starts
 from stc._input.values import canonical
 from stc._utils.hashing import GOLDEN, Hashes, mixed, sums_of_runs, text_hashes
 from stc.exceptions import DataTypeError
@@ -62,9 +62,13 @@ def _add_hashes(total: Hashes, column: Column, hashes: Hashes) -> None:
             several = np.flatnonzero(weights != 1)
             bits = np.ascontiguousarray(weights[several]).view(np.uint64)
             entries[several] = mixed(entries[several] + GOLDEN * bits)
-        filled = np.flatnonzero(np.diff(column.offsets))
+        if isinstance(column.offsets, SparseOffsets):
+            filled, starts = column.offsets.items, column.offsets.bounds[:-1]
+        else:
+            filled = np.flatnonzero(np.diff(column.offsets))
+            starts = column.offsets[filled]
         if len(filled):
-            total[filled] += np.add.reduceat(entries, column.offsets[filled])
+            total[filled] += np.add.reduceat(entries, starts)
 
 
 def _blocks(n_items: int) -> list[slice]:

@@ -160,7 +160,7 @@ class Answers:
     def select(self, mask: NDArray[np.bool_]) -> Answers:
         """Return the answers for the items where the mask is true."""
         documents = None if self.documents is None else list(compress(self.documents, mask))
-        return Answers(self.cascade, self.raw.select(mask), documents)
+        return Answers(self.cascade, self.raw.select(mask).dense(), documents)
 
     def one(self, place: int) -> Answers:
         """Return the answers for a single item."""

@@ -262,7 +262,8 @@ def _is_decimal(declared: Any) -> bool:
 
 def _is_foreign(declared: Any) -> bool:
     """Return whether a type of PostgreSQL, such as an address or a range, is read as its text."""
-    if isinstance(declared, sqlalchemy.JSON | postgresql.DOMAIN | postgresql.OID):
+    known = sqlalchemy.JSON | postgresql.DOMAIN | postgresql.OID | sqlalchemy.types.NullType
+    if isinstance(declared, known):
         return False
     if isinstance(declared, sqlalchemy.Time):
         return declared.timezone
