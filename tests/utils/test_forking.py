@@ -18,6 +18,7 @@ from scipy import sparse
 
 import stc
 from stc._input.documents import TOKEN_PATTERN, _python_tokenizer
+from stc._utils import forking
 from stc.exceptions import ForkedProcessError
 from support.examples import many
 
@@ -30,7 +31,7 @@ pytestmark = [
 ]
 
 # Far more than an answer takes; a child that waits for polars' threads waits forever.
-SECONDS = 120
+SECONDS = 60
 N = 300
 CODES = np.arange(N) % 4
 WORDS = [f"ü{code}" for code in CODES]
@@ -127,14 +128,18 @@ def test_what_is_learnt_beyond_counts(parameters: dict[str, Any]) -> None:
 
 
 PATH = ""
+EXPLANATIONS: list[Any] = []
 REFUSED = {
     "explain_local": lambda: MODELS["texts"].explain_local(DATA["texts"]),
     "explain_global": lambda: MODELS["texts"].explain_global(),
+    "a local explanation of the parent": lambda: str(EXPLANATIONS[0]),
+    "a global explanation of the parent": lambda: str(EXPLANATIONS[1]),
     "corpus_": lambda: MODELS["texts"].corpus_,
     "save": lambda: MODELS["texts"].save(f"{PATH}/again.stc.parquet"),
     "load": lambda: stc.load(f"{PATH}/model.stc.parquet"),
     "predict": lambda: MODELS["texts"].predict(f"{PATH}/data.csv"),
     "source": lambda: stc.source(f"{PATH}/data.csv"),
+    "a model of a store": lambda: stc.open_store(f"sqlite:///{PATH}/models.db")["texts"],
     "lazy frame": lambda: MODELS["texts"].predict(pl.LazyFrame({"a": ["b"]})),
 }
 
@@ -154,6 +159,10 @@ def test_what_needs_the_threads_of_polars_is_refused_at_once(name: str, tmp_path
     MODELS["texts"] = model_of("texts", **stc.STC_Q)
     MODELS["texts"].save(tmp_path / "model.stc.parquet")
     (tmp_path / "data.csv").write_text("a\nb\n")
+    EXPLANATIONS[:] = MODELS["texts"].explain_local(["gut"]), MODELS["texts"].explain_global()
+    _ = EXPLANATIONS[0].table, EXPLANATIONS[1].table
+    with stc.open_store(f"sqlite:///{tmp_path}/models.db") as store:
+        store.create("texts", MODELS["texts"])
     message, hint = in_fork(refused, name)
     assert "polars' threads" in message
     assert hint is not None
@@ -207,3 +216,11 @@ def test_words_without_polars_threads_are_the_same(texts: list[str | None]) -> N
     found = [None if text is None else list(tokens(text)) for text in texts]
     series = pl.Series(texts, dtype=pl.String)
     assert found == series.str.extract_all(TOKEN_PATTERN).to_list()
+
+
+def test_where_threads_have_no_names_they_are_taken_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert forking._pool_runs()
+    monkeypatch.setattr(forking, "_THREADS", "/no/such/folder")
+    assert forking._pool_runs()
+    monkeypatch.delitem(sys.modules, "polars")
+    assert not forking._pool_runs()

@@ -17,10 +17,10 @@ from stc._input.bags import Bags, column_of_bags
 from stc._input.scalars import Coded, code_objects, code_series, filled
 from stc._input.values import STRINGS, canonical, is_missing, naming_items
 from stc._input.weights import as_weights, check_weights
-from stc._utils.threads import cores
 from stc.exceptions import DataTypeError, StcError
 
-# Number of items in one block of a column of lists.
+# Number of slices of a series, and number of items in one block of a column of lists.
+_MOST_BLOCKS = 8
 _BLOCK_ITEMS = 2048
 
 
@@ -193,8 +193,12 @@ def _column_of_lists(attribute: str | None, series: pl.Series, missing: Missing)
 
 
 def blocks_of(series: pl.Series, least: int) -> list[pl.Series]:
-    """Return a series in one slice per core, each of at least so many items."""
-    blocks = max(min(cores(), len(series) // least), 1)
+    """Return a series in slices for threads, each of at least so many items.
+
+    Their number does not depend on that of the cores: it decides the order of the values of an
+    item, in which its score is summed up.
+    """
+    blocks = max(min(_MOST_BLOCKS, len(series) // least), 1)
     bounds = np.linspace(0, len(series), blocks + 1, dtype=int).tolist()
     return [series[start:stop] for start, stop in pairwise(bounds)]
 

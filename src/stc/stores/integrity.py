@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._utils.forking import refuse_without_pool
 from stc._utils.hashing import mixed
 from stc.io import ENTRIES
 from stc.stores.keys import text_key
@@ -22,6 +23,7 @@ def checksum(entries: pl.DataFrame) -> int:
     It is linear in the support, so that the checksum of a sum is the sum of the checksums: a
     writer knows that of the model without reading it.
     """
+    refuse_without_pool()
     features = _key_numbers(entries["feature"].to_list())
     texts = entries["class"].unique(maintain_order=True)
     codes = entries["class"].cast(pl.Enum(texts)).to_physical().to_numpy()
@@ -77,6 +79,7 @@ def read_batches(session: Session, row: ModelRow) -> frozenset[str]:
 
 
 def _checked_rows(session: Session, table: str, row: ModelRow, keys: list[str]) -> pl.DataFrame:
+    refuse_without_pool()
     rows = session.rows(table, row.model)
     empty = [name for name in rows.columns if rows[name].null_count()]
     if empty:
