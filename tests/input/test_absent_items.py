@@ -118,6 +118,14 @@ def test_absent_items_add_no_attribute(form: str) -> None:
     assert model.feature_names_in_.tolist() == ["a", "b", "z"]
 
 
+@pytest.mark.parametrize("form", [list, pl.DataFrame, pd.DataFrame])
+def test_targets_and_weights_in_the_data_stay_no_attributes(form: Any) -> None:
+    records, y = items(40)
+    rows = [{**r, "y": own, "w": n % 3} for n, (r, own) in enumerate(zip(records, y, strict=True))]
+    model = paper_model(continuous=["x"]).fit(form(rows), "y", "w")
+    assert model.feature_names_in_.tolist() == ["x", "c", "d"]
+
+
 def test_absent_items_are_checked_and_answered() -> None:
     records: Records = [{"a": "u"}, {"a": object()}]
     with pytest.raises((DataError, TypeError)) as caught:
