@@ -126,7 +126,8 @@ class BatchReader:
         target = self.target(X, y, model)
         column = roles.weight if isinstance(sample_weight, str | None) else None
         sample_weight = self.weight(X, sample_weight)
-        observed = replace(self, roles=roles)._encode(X, model)
+        reader = replace(self, roles=roles)
+        observed = reader._encode(X, model)
         target.check_length(observed.n_items)
         if model is not None:
             target = replace(target, form=model.form.merged(target.form))
@@ -134,7 +135,7 @@ class BatchReader:
         if target.form.kind == "indicator":  # an item without labels is not learnt from
             weights = weights * (target.column.lengths() > 0)
         check_shares(target.column, weights)
-        observed, scales = self._derived(X, observed, weights, model)
+        observed, scales = reader._derived(X, observed, weights, model)
         refuse_beyond(observed, scales)
         return Batch(apply_scales(observed, scales), target, weights, scales, observed, roles)
 
