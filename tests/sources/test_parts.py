@@ -45,7 +45,19 @@ PARTS: dict[str, pl.Series] = {
     "duration": pl.Series([timedelta(days=1)]),
     "null": pl.Series([None, None]),
 }
-LABELS = {"bool", "int", "small", "text", "category", "date"}
+LABELS = {
+    "bool",
+    "int",
+    "small",
+    "unsigned",
+    "us",
+    "ns",
+    "zoned",
+    "duration",
+    "text",
+    "category",
+    "date",
+}
 NAMES = st.sampled_from(sorted(PARTS))
 
 

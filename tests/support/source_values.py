@@ -88,7 +88,7 @@ TABLE: dict[str, Values] = {
             datetime(2024, 1, 2, tzinfo=ROME),
             datetime(2024, 7, 2, 3, 4, 5, 600, tzinfo=ROME),
         ],
-        "timestamptz", "timestamptz", labels=False,
+        "timestamptz", "timestamptz",
     ),
     "times": Values([time(1, 2, 3), time(1, 2, 3, 4)], "time", "time", "time"),
     "intervals": Values(
