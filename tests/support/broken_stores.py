@@ -49,6 +49,8 @@ from support.damaged_stores import (
 )
 
 __all__ = ["header_damages", "store_damages"]
+# Stores that a damage is tried on: some have nothing that it could change.
+_ATTEMPTS = 1000
 SECONDS = 1.0
 
 
@@ -132,7 +134,7 @@ def run(
         place = places[number % len(places)]
         ways = [way for way in DAMAGES if place.dialect in way.dialects]
         way = ways[number // len(places) % len(ways)]
-        while True:
+        for _ in range(_ATTEMPTS):
             kind = rng.choice(KINDS)
             try:
                 with place.trial(kind, rng) as trial:
@@ -141,6 +143,8 @@ def run(
                 place.clear()
             else:
                 break
+        else:
+            raise AssertionError(f"{place.dialect}: {way.name} cannot be done to any store")
         description = f"{number}: {trial.dialect}, {kind}, {way.name} {done!s:.200}"
         _try(report, way, trial, description, seconds)
         place.clear()

@@ -58,8 +58,8 @@ def rows_given_to_another_model(trial: Trial) -> Any:
 def entries_added(trial: Trial) -> Any:
     (feature,), (number,) = trial.one("stc_features"), trial.one("stc_classes")
     trial.need((feature, 0, number) not in trial.keys("stc_entries"))
-    row = trial.model, feature, 0, number, 1.0, 1, 0.0
-    return trial.run("INSERT INTO stc_entries VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+    row = trial.model, feature, 0, number, 1.0, 1, 1.0, 0.0
+    return trial.run("INSERT INTO stc_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
 
 
 @damage("ledger has")
@@ -83,7 +83,7 @@ TYPES = {
     "integer": "id version checksum batches model number set class support",
     "text": "name header feature batch written_at",
     "blob": "name_key header_key key",
-    "real": "mass phase",
+    "real": "mass gain phase",
 }
 
 
@@ -374,8 +374,8 @@ def classes_twice_sealed(trial: Trial) -> Any:
     text, more = trial.get("stc_classes", "class", (class_,)), len(trial.keys("stc_classes")) + 5
     mass, support = (trial.get("stc_entries", name, key) for name in ("mass", "support"))
     trial.run("INSERT INTO stc_classes VALUES (?, ?, ?)", trial.model, more, text)
-    row = trial.model, feature, number, more, mass / 2, 1, 0.0
-    trial.run("INSERT INTO stc_entries VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+    row = trial.model, feature, number, more, mass / 2, 1, 1.0, 0.0
+    trial.run("INSERT INTO stc_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
     trial.update("stc_entries", "mass", mass / 2, key)
     trial.update("stc_entries", "support", support - 1, key)
     return key, more
