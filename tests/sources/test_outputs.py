@@ -1,8 +1,11 @@
 """Files that predictions may not replace."""
 
 import os
+import uuid
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -77,3 +80,21 @@ def test_other_files_are_replaced(
     model.predict(path, to=place)
     model.predict(path, to=place)
     assert pl.read_parquet(place)["prediction"].to_list() == ["x", "y"]
+
+
+MOMENTS = np.array(["2024-05-01T00:00:00.000000001", "2024-05-01T00:00:00.000000002"], "M8[ns]")
+UUIDS = [uuid.UUID(int=1), uuid.UUID(int=2)]
+
+
+@pytest.mark.parametrize("labels", [MOMENTS, UUIDS, [2**60, 2**60 + 1]])
+def test_labels_stay_different(labels: Any, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": ["u", "v"]})
+    model = stc.SparseTensorClassifier(**stc.STC_Q).fit(frame, labels)
+    path = tmp_path / "predicted.parquet"
+    model.predict(data_file(tmp_path, "parquet"), to=path)
+    found = pl.read_parquet(path)["prediction"]
+    assert found.n_unique() == 2
+    if labels is MOMENTS:
+        np.testing.assert_array_equal(found.to_numpy(), MOMENTS)
+    else:
+        assert found.to_list() == (list(map(str, labels)) if labels is UUIDS else labels)

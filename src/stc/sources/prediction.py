@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from stc._core.tables import label_series
 from stc._core.vocabulary import tuple_name
 from stc.exceptions import DataError, EmptySourceError
 from stc.explain import Answers
@@ -171,10 +172,13 @@ def predictions(fitted: FittedModel, items: Any) -> pl.DataFrame:
 
 
 def _labels(name: str, labels: NDArray[Any], dtype: np.dtype[Any]) -> pl.Series:
+    if dtype.kind == "O":
+        return label_series(name, labels)
     if dtype.kind not in "mM":
         return pl.Series(name, labels.tolist(), strict=False)
-    # In the finest unit that both NumPy and polars have, but days stay days.
-    times = pl.Series(name, labels.astype(dtype).astype(f"{dtype.kind}8[us]"))
+    # Microseconds, but nanoseconds and days stay what they are.
+    unit = "ns" if np.datetime_data(dtype)[0] == "ns" else "us"
+    times = pl.Series(name, labels.astype(dtype).astype(f"{dtype.kind}8[{unit}]"))
     return times.cast(pl.Date) if dtype.str[1:] == "M8[D]" else times
 
 
