@@ -10,8 +10,8 @@ import shutil
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -113,7 +113,7 @@ class FileBackend:
         """Return the types of columns that are copied to the output unchanged."""
         return pl.Schema({name: self._types[name][0] or pl.String() for name in columns})
 
-    def frames(self, columns: Sequence[str], raw: Sequence[str] = ()) -> Iterator[pl.DataFrame]:
+    def frames(self, columns: Sequence[str], raw: Sequence[str] = ()) -> Generator[pl.DataFrame]:
         """Yield all rows in batches; the columns in `raw` keep the text of the file."""
         with self._errors():
             parsed = (self._parsed(frame, raw) for frame in prefetch(self._batches(columns)))
@@ -121,12 +121,14 @@ class FileBackend:
 
     def learn(self, task: Learner[Learnt]) -> Learnt | None:
         """Return what a task learns from all rows."""
-        return task(self.frames(task.columns))
+        # Closed also where an error keeps the frame: a reader that waits holds a thread of polars.
+        with closing(self.frames(task.columns)) as frames:
+            return task(frames)
 
     def predict(self, task: Predictor, to: Any) -> Any:
         """Write the predictions to a file, in the format of its suffix, and return its path."""
-        batches = self.frames(task.columns, task.copied)
-        return write_frames(task.over(batches), task.schema, to, self.paths)
+        with closing(self.frames(task.columns, task.copied)) as batches:
+            return write_frames(task.over(batches), task.schema, to, self.paths)
 
     @cached_property
     def _types(self) -> dict[str, tuple[pl.DataType | None, bool]]:
