@@ -5,9 +5,13 @@ from __future__ import annotations
 import copy
 import gzip
 import pickle
+import sqlite3
+import uuid
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import stc
@@ -160,3 +164,23 @@ def test_an_error_names_the_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(DataError, match=r"row 3012: Input y contains NaN") as refused:
         paper_model().fit(tmp_path / "d.parquet", "class")
     assert refused.value.row == 3012
+
+
+def test_uuids_of_parquet_are_bytes_and_refused_by_name(tmp_path: Path) -> None:
+    values = [uuid.UUID(int=1).bytes, uuid.UUID(int=2**100 + 255).bytes]
+    ids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array(values, pa.binary(16)))
+    pq.write_table(pa.table({"id": ids, "y": ["a", "b"]}), tmp_path / "ids.parquet")
+    with pytest.raises(DataError, match="not UTF-8") as caught:
+        paper_model().fit(tmp_path / "ids.parquet", "y")
+    assert caught.value.column == "id"
+
+
+def test_moments_with_a_zone_are_text_in_sqlite(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute("CREATE TABLE t (at TIMESTAMPTZ, y TEXT)")
+        rows = [("2024-05-01 12:00:00+02:00", "a"), ("2024-05-01 10:00:00+00:00", "b")]
+        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    connection.close()
+    model = paper_model().fit(stc.source(url, "t"), "y")
+    assert sorted(model.get_feature_names_out()) == sorted(f"at={at}" for at, _ in rows)
