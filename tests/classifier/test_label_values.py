@@ -12,13 +12,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
 from stc import SparseTensorClassifier, SparseTensorClassifierCV, load
 from stc._core.product import object_array
 from stc.report import report
+from support.examples import many
 from support.models import paper_model
 from support.value_cases import MOMENT, NANO, NOON, UUIDS, Colour, Mood, Size
 
@@ -213,7 +214,7 @@ def test_everything_that_is_chosen_takes_labels_of_every_type(labels: list[Any])
     assert "html" in report(model, items, y).html
 
 
-@settings(max_examples=100)
+@many()
 @given(
     labels=st.lists(
         st.integers(2**53 - 2, 2**53 + 2) | st.integers(2**63 - 2, 2**64 + 2),

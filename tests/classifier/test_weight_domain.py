@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -18,8 +18,8 @@ import stc
 from stc import SparseTensorClassifier
 from stc.exceptions import DataError
 from support.edge_cases import url  # noqa: F401 (a fixture)
+from support.examples import many
 from support.models import paper_model
-from support.strategies import PROFILE
 
 LEAST, MOST = 1e-100, 1e100
 BEYOND = (1e-310, 5e-324, 9.9e-101, 1.1e100, 1e308, math.inf, math.nan, -1.0, -1e-320)
@@ -123,7 +123,7 @@ def _pairs(cell: dict[str, float]) -> list[dict[str, Any]]:
 WEIGHTS = st.sampled_from((*BEYOND, *INSIDE)) | st.floats(allow_nan=True)
 
 
-@settings(PROFILE, max_examples=100)
+@many()
 @given(
     st.lists(st.fixed_dictionaries({"u": WEIGHTS, "v": WEIGHTS}), min_size=1, max_size=4),
     st.sampled_from(sorted(FORMS)),
@@ -237,7 +237,7 @@ def test_weights_from_sources(place: str, weight: float, tmp_path: Path) -> None
     assert model.corpus_.rows() == before
 
 
-@settings(PROFILE, max_examples=100)
+@many()
 @given(st.lists(st.sampled_from(INSIDE), min_size=1, max_size=6), st.data())
 def test_weights_within_the_domain_give_probabilities(
     weights: list[float], draws: st.DataObject

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stc._core.labels import (
@@ -19,6 +19,7 @@ from stc._core.labels import (
 )
 from stc._core.product import object_array
 from stc.exceptions import DataError, DataTypeError
+from support.examples import many
 from support.value_cases import MOMENT, NANO, NOON, Mood
 
 SOON = MOMENT + timedelta(microseconds=1)
@@ -82,7 +83,7 @@ edges = [0, 1, -1, 2**53, 2**53 + 1, 2**60, 2**60 + 1, 2**63 - 1, 2**63, 2**63 +
 numbers = st.lists(st.sampled_from(edges) | st.integers(-3, 3), min_size=1, max_size=5, unique=True)
 
 
-@settings(max_examples=100)
+@many()
 @given(ours=numbers, theirs=numbers, data=st.data())
 def test_integers_meet_exactly_in_all_dtypes(
     ours: list[int], theirs: list[int], data: st.DataObject
@@ -100,7 +101,7 @@ def test_integers_meet_exactly_in_all_dtypes(
 texts = st.lists(st.text("u\0é", max_size=3), min_size=1, max_size=4, unique=True)
 
 
-@settings(max_examples=100)
+@many()
 @given(ours=texts, theirs=texts, as_bytes=st.booleans(), objects=st.booleans())
 def test_strings_and_bytes_meet_exactly_in_all_widths(
     ours: list[str], theirs: list[str], as_bytes: bool, objects: bool
@@ -119,7 +120,7 @@ units = st.sampled_from(["s", "ms", "us", "ns", "object"])
 seconds = st.lists(st.integers(-3, 3), min_size=1, max_size=4, unique=True)
 
 
-@settings(max_examples=100)
+@many()
 @given(ours=seconds, theirs=seconds, unit=st.tuples(units, units), kind=st.sampled_from("mM"))
 def test_moments_and_durations_meet_exactly_in_all_units(
     ours: list[int], theirs: list[int], unit: tuple[str, str], kind: str

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stc import SparseTensorClassifier
+from support.examples import many
 from support.models import paper_model
-from support.strategies import PROFILE
 
 Records = list[dict[str, Any]]
 
@@ -79,7 +79,7 @@ def exact(
         return {i: x - whole.ln() for i, x in powers.items()}
 
 
-@settings(PROFILE, max_examples=100)
+@many()
 @given(
     st.dictionaries(
         st.tuples(st.sampled_from("uvw"), st.sampled_from("pqr")), st.integers(1, 50), min_size=2
@@ -167,7 +167,7 @@ def test_vanishing_classes_with_phases() -> None:
 WEIGHTS = st.lists(st.sampled_from((0.1, 0.2, 0.3, 0.7, 1 / 3, 1.0)), min_size=1, max_size=6)
 
 
-@settings(PROFILE, max_examples=100)
+@many()
 @given(WEIGHTS, st.randoms(use_true_random=False), st.floats(0.05, 20), st.sampled_from((0.0, 0.1)))
 def test_ties_go_to_the_first_class_whatever_the_order_of_rows(
     weights: list[float], random: Any, power: float, floor: float
@@ -192,7 +192,7 @@ def test_ties_go_to_the_first_class_whatever_the_order_of_rows(
         assert set(model.loo_predict_proba(X, y, w).argmax(axis=1)) <= {0, 1}
 
 
-@settings(PROFILE, max_examples=100)
+@many()
 @given(
     st.lists(
         st.tuples(st.sampled_from("uvw"), st.sampled_from("st"), st.sampled_from("pqr")),

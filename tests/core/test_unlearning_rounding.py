@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stc import NeverLearntError, SparseTensorClassifier
+from support.examples import many
 from support.models import paper_model
-from support.strategies import PROFILE
 
 
 def masses(model: SparseTensorClassifier) -> dict[tuple[Any, ...], float]:
@@ -51,7 +51,7 @@ ITEMS = st.tuples(
 )
 
 
-@settings(PROFILE, max_examples=100)
+@many()
 @given(st.lists(ITEMS, min_size=2, max_size=8), st.data())
 def test_unlearning_is_exact_or_refused(items: list[Any], draws: st.DataObject) -> None:
     X, y = [[a, b] for a, b, *_ in items], [label for *_, label, _, _ in items]

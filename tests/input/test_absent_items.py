@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import stc
 from stc import PhaseLearner, PolicyAgent, SparseTensorClassifier
 from stc.exceptions import DataError
+from support.examples import many
 from support.models import paper_model
-from support.strategies import PROFILE
 
 Records = list[dict[str, Any]]
 FORMS: dict[str, Callable[[Records], Any]] = {
@@ -64,7 +64,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-@settings(PROFILE, max_examples=100)
+@many()
 @given(
     st.integers(0, 10**6),
     st.lists(st.integers(0, 3), min_size=2, max_size=40).filter(any),

@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stc._input.containers import encode
 from stc._input.values import canonical
 from support.encode_cases import COLUMNS, repeated
+from support.examples import many
 from support.value_cases import GROUPS, ROME, TYPED
 
 OF_OBJECTS: dict[str, Callable[[Sequence[Any]], Any]] = {
@@ -97,7 +98,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=100)
+@many()
 @given(data=st.data())
 def test_categories_are_equal_exactly_if_values_are(kind: str, data: st.DataObject) -> None:
     cells = data.draw(st.lists(KINDS[kind], min_size=1, max_size=6))
@@ -108,7 +109,7 @@ def test_categories_are_equal_exactly_if_values_are(kind: str, data: st.DataObje
     assert categories(container(cells * times)) == expected
 
 
-@settings(max_examples=100)
+@many()
 @given(
     counts=st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=5),
     kind=st.sampled_from("mM"),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stc import SparseTensorClassifier
@@ -14,6 +14,7 @@ from stc._core.product import TupleKeys
 from stc._input import documents
 from stc._input.documents import NGrams
 from stc.exceptions import ParameterError
+from support.examples import many
 from support.models import paper_model
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=7)
@@ -52,7 +53,7 @@ def test_documents_without_two_words_have_no_n_grams() -> None:
     assert model.get_feature_names_out().tolist() == ["a", "b"]
 
 
-@settings(max_examples=100)
+@many()
 @given(st.lists(WORDS, min_size=1, max_size=5))
 def test_n_grams_beyond_the_longest_document_change_nothing(lists: list[list[str]]) -> None:
     X = pd.Series([*lists, ["a", "b"]], dtype=object)
@@ -62,7 +63,7 @@ def test_n_grams_beyond_the_longest_document_change_nothing(lists: list[list[str
     assert all(model.predict_proba(X).tolist() == first for model in models)
 
 
-@settings(max_examples=100)
+@many()
 @given(st.lists(WORDS, min_size=1, max_size=5), st.integers(1, 9))
 def test_too_many_are_refused_by_their_number(lists: list[list[str]], below: int) -> None:
     lengths = np.array(list(map(len, lists)))

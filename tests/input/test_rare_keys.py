@@ -7,7 +7,7 @@ from unittest.mock import patch
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -16,6 +16,7 @@ from stc._core.interactions import Interactions
 from stc._core.observations import Column, Observations, SparseOffsets
 from stc._input.containers import encode
 from stc.exceptions import DataError, DataTypeError, ParameterError
+from support.examples import many
 from support.models import paper_model
 
 CELLS = st.sampled_from(["u", "v", 1.5, None, [], ["u", "w"], ["u", "u"], {"u": 2.0, "w": 0.5}])
@@ -111,7 +112,7 @@ def answers(X: list[dict[str, Any]], weights: list[float], order: int) -> list[A
     return [*facts, *numbers, table["share"].to_numpy(), corpus["mass"].to_numpy()]
 
 
-@settings(max_examples=100, deadline=None)
+@many()
 @given(RECORDS, st.data(), st.integers(1, 3))
 def test_rare_keys_give_the_same_model(
     X: list[dict[str, Any]], draws: st.DataObject, order: int
@@ -176,7 +177,7 @@ def column(items: list[int], n_items: int, several: bool) -> Column:
     return whole.spread(np.array(items, dtype=np.int64), n_items)
 
 
-@settings(max_examples=100)
+@many()
 @given(st.sets(st.integers(0, 11)), st.booleans(), st.lists(st.integers(0, 11), max_size=15))
 def test_a_sparse_column_is_its_dense_one(
     present: set[int], several: bool, taken: list[int]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss, make_scorer
 from sklearn.model_selection import KFold, PredefinedSplit
@@ -14,6 +14,7 @@ from stc._core.target import TargetForm
 from stc._training.problem import Problem
 from stc._training.search import make_scorer as score_function
 from stc.exceptions import ParameterError
+from support.examples import many
 from support.models import paper_model
 
 X = [[str(item % 3)] for item in range(30)]
@@ -40,7 +41,7 @@ def test_a_score_that_needs_every_class_is_refused_by_name(scoring: Any) -> None
     assert not hasattr(model, "best_estimator_")
 
 
-@settings(max_examples=100)
+@many()
 @given(
     shares=st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=1, max_size=6),
     data=st.data(),

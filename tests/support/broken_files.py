@@ -128,18 +128,21 @@ def and_sealed(mutation: Mutation) -> Mutation:
 
 def _nodes(value: Any) -> Iterator[tuple[Any, Any]]:
     """Each place in plain data that holds a value."""
+    if not isinstance(value, dict | list):  # changed before
+        return
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     for key, own in list(pairs):
         yield value, key
-        if isinstance(own, dict | list):
-            yield from _nodes(own)
+        yield from _nodes(own)
 
 
 def header_changed(raw: bytes, rng: random.Random) -> bytes:
     frame, metadata = _parts(raw)
     header = json.loads(metadata["stc"])
     for _ in range(rng.choice([1, 1, 2])):
-        holder, key = rng.choice(list(_nodes(header)))
+        if not (places := list(_nodes(header))):
+            return raw
+        holder, key = rng.choice(places)
         if rng.random() < 0.2:
             del holder[key]
         else:
@@ -150,7 +153,9 @@ def header_changed(raw: bytes, rng: random.Random) -> bytes:
 def header_swapped(raw: bytes, rng: random.Random) -> bytes:
     frame, metadata = _parts(raw)
     header = json.loads(metadata["stc"])
-    one, other = rng.sample(list(_nodes(header)), 2)
+    if len(places := list(_nodes(header))) < 2:
+        return raw
+    one, other = rng.sample(places, 2)
     value = other[0][other[1]]
     one[0][one[1]] = json.loads(json.dumps(value))
     return _joined(frame, {**metadata, "stc": json.dumps(header)})
