@@ -112,7 +112,7 @@ def answers(X: list[dict[str, Any]], weights: list[float], order: int) -> list[A
     return [*facts, *numbers, table["share"].to_numpy(), corpus["mass"].to_numpy()]
 
 
-@many()
+@many(most=300)
 @given(RECORDS, st.data(), st.integers(1, 3))
 def test_rare_keys_give_the_same_model(
     X: list[dict[str, Any]], draws: st.DataObject, order: int
@@ -177,7 +177,7 @@ def column(items: list[int], n_items: int, several: bool) -> Column:
     return whole.spread(np.array(items, dtype=np.int64), n_items)
 
 
-@many()
+@many(most=300)
 @given(st.sets(st.integers(0, 11)), st.booleans(), st.lists(st.integers(0, 11), max_size=15))
 def test_a_sparse_column_is_its_dense_one(
     present: set[int], several: bool, taken: list[int]

@@ -28,7 +28,7 @@ def database(postgresql_server: Any) -> Iterator[PostgreSQL]:
     own.connection.close()
 
 
-@many(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@many(most=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(case=fitted_tables(typed=True))
 def test_any_table(database: PostgreSQL, case: tuple[SparseTensorClassifier, pl.DataFrame]) -> None:
     check(database, *case)

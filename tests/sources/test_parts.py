@@ -82,7 +82,7 @@ def each(values: pl.Series) -> list[dict[str, Any]]:
     return found
 
 
-@many()
+@many(most=300)
 @given(st.lists(NAMES, min_size=1, max_size=4))
 def test_features_are_those_of_each_part(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +95,7 @@ def test_features_are_those_of_each_part(names: list[str]) -> None:
         assert pairs(fitted) == pairs(memory)
 
 
-@many()
+@many(most=300)
 @given(st.lists(st.sampled_from(sorted(LABELS)), min_size=1, max_size=4))
 def test_classes_are_those_of_each_part(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +107,7 @@ def test_classes_are_those_of_each_part(names: list[str]) -> None:
         assert list(map(canonical, told.predict(ks))) == texts
 
 
-@many()
+@many(most=300)
 @given(st.lists(NAMES, min_size=1, max_size=4))
 def test_columns_that_are_copied_keep_their_values(names: list[str]) -> None:
     model = paper_model().fit(pl.DataFrame({"one": ["1"], "y": ["a"]}), "y")
@@ -125,7 +125,7 @@ def test_columns_that_are_copied_keep_their_values(names: list[str]) -> None:
 IDS = st.one_of(st.integers(), st.integers(2**53 - 4, 2**53 + 4), st.integers(2**63, 2**64 + 3))
 
 
-@many()
+@many(most=300)
 @given(st.lists(IDS, min_size=1), st.booleans(), st.booleans())
 def test_integers_in_a_csv_are_exact(ids: list[int], fraction: bool, word: bool) -> None:
     cells = [*map(str, ids), *["0.5"] * fraction, *["word"] * word]

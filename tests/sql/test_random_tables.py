@@ -31,13 +31,13 @@ def _closed() -> Iterator[None]:
     SQLITE.close()
 
 
-@many()
+@many(most=300)
 @given(fitted_tables(typed=True))
 def test_duckdb(case: tuple[SparseTensorClassifier, pl.DataFrame]) -> None:
     check(DUCKDB, *case)
 
 
-@many()
+@many(most=300)
 @given(fitted_tables(typed=False))
 def test_sqlite(case: tuple[SparseTensorClassifier, pl.DataFrame]) -> None:
     check(SQLITE, *case)

@@ -9,6 +9,9 @@ from support.strategies import PROFILE
 EXAMPLES = int(os.environ.get("STC_EXAMPLES", "100"))
 
 
-def many(**changes: object) -> settings:
-    """The settings of a property test of a rule; ``changes`` are those of hypothesis."""
-    return settings(PROFILE, max_examples=EXAMPLES, **changes)
+def many(most: int = EXAMPLES, **changes: object) -> settings:
+    """The settings of a property test of a rule, with fewer examples where one takes long.
+
+    ``changes`` are those of hypothesis.
+    """
+    return settings(PROFILE, max_examples=min(EXAMPLES, most), **changes)
