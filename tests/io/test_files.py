@@ -169,7 +169,7 @@ def test_what_is_not_fitted_or_cannot_answer_is_not_saved(path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_could_not_be_loaded_is_not_saved(path: Path) -> None:
-    wide = paper_model().fit(sparse.csr_array((1, 1 << 26)), ["x"])
+    wide = paper_model(max_entries=1 << 26).fit(sparse.csr_array((1, 1 << 26)), ["x"])
     with pytest.raises(DataError, match="too many attributes") as caught:
         wide.save(path)
     assert (caught.value.path, caught.value.hint) == (str(path), "use pickle or a store")
