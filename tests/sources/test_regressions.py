@@ -75,7 +75,7 @@ def test_what_is_carried_along_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_times_as_classes_are_written(tmp_path: Path) -> None:
-    for unit, kind in {"D": pl.Date(), "s": pl.Datetime("us"), "ns": pl.Datetime("us")}.items():
+    for unit, kind in {"D": pl.Date(), "s": pl.Datetime("us"), "ns": pl.Datetime("ns")}.items():
         days = np.array(["2026-01-01", "2026-01-02"], dtype=f"M8[{unit}]")
         model = paper_model().fit(pl.DataFrame({"a": ["x", "y"]}), days)
         model.predict(pl.DataFrame({"a": ["y"]}), to=tmp_path / "out.parquet")
