@@ -49,9 +49,11 @@ from support.damaged_stores import (
 )
 
 __all__ = ["header_damages", "store_damages"]
+
+# Seconds in which a store is refused.
+SECONDS = 1.0
 # Stores that a damage is tried on: some have nothing that it could change.
 _ATTEMPTS = 1000
-SECONDS = 1.0
 
 
 @dataclass
